@@ -1,0 +1,60 @@
+"""Base advantages as pure functions of verified rewards, and their combination with set-level credit.
+
+Every function takes ``rewards_NG`` (N prompts, G completions each) and returns advantages of the same shape, float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def grpo(rewards_NG: ArrayLike, *, eps: float = 1e-6, ddof: int = 1) -> Array:
+    """(r - mean) / (std + eps) in each group: GRPO, arXiv 2402.03300.
+
+    ``ddof=1`` is what verl, TRL and oat compute; the paper's std does not say. A group of equal rewards gives zeros.
+    """
+    rewards = np.asarray(rewards_NG, dtype=np.float64)
+    return dr_grpo(rewards) / (rewards.std(axis=1, ddof=ddof, keepdims=True) + eps)
+
+
+def dr_grpo(rewards_NG: ArrayLike) -> Array:
+    """r - mean in each group: Dr.GRPO, arXiv 2503.20783."""
+    rewards = np.asarray(rewards_NG, dtype=np.float64)
+    return rewards - rewards.mean(axis=1, keepdims=True)
+
+
+def rloo(rewards_NG: ArrayLike) -> Array:
+    """r_i minus the mean of the others, = G/(G-1) (r - mean): RLOO, arXiv 2402.14740."""
+    rewards = np.asarray(rewards_NG, dtype=np.float64)
+    group_size = rewards.shape[1]
+    return dr_grpo(rewards) * (group_size / (group_size - 1))
+
+
+def maxrl(rewards_NG: ArrayLike) -> Array:
+    """G r_i / sum(r) - 1, zeros where nothing succeeded: MaxRL."""
+    rewards = np.asarray(rewards_NG, dtype=np.float64)
+    total = rewards.sum(axis=1, keepdims=True)
+    return np.where(total > 0, rewards.shape[1] * rewards / np.where(total > 0, total, 1.0) - 1.0, 0.0)
+
+
+BASE_ADVANTAGES: dict[str, Callable[[ArrayLike], Array]] = {"grpo": grpo, "dr_grpo": dr_grpo, "rloo": rloo, "maxrl": maxrl}
+
+
+def combine(base_NG: ArrayLike, credits_NG: ArrayLike, coefficient: float, weights_NG: ArrayLike = 1.0) -> Array:
+    """A = w * base(r') + coefficient * c: how every set shaper meets every base advantage.
+
+    For SetPO (arXiv 2602.01062) w = 1 and c = s, the leave-one-out credit, added after the base normalisation.
+    """
+    return np.asarray(weights_NG) * np.asarray(base_NG) + coefficient * np.asarray(credits_NG)
+
+
+def shaping_ratio(base_NG: ArrayLike, credits_NG: ArrayLike, coefficient: float) -> float:
+    """coefficient * RMS(c) / RMS(base): how loud the credit is beside the reward; 0.0 where the base is all zero."""
+    base_rms = float(np.sqrt(np.mean(np.square(base_NG))))
+    credit_rms = float(np.sqrt(np.mean(np.square(credits_NG))))
+    return coefficient * credit_rms / base_rms if base_rms > 0 else 0.0

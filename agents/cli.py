@@ -1,0 +1,208 @@
+"""The ``setpo`` command. Commands that need no model import no torch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; errors that a user can act on are one line on standard error and exit status 2."""
+    arguments = vars(_parser().parse_args(argv))
+    command = arguments.pop("command")
+    try:
+        return int(command(**arguments) or 0)
+    except (ValueError, OSError, TypeError) as error:
+        if os.environ.get("SETPO_DEBUG"):
+            raise
+        print(f"setpo: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nsetpo: stopped; the same command goes on where this one was", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="setpo", description="Group environments, set-level credit, and training that keeps answers diverse.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, function: Any, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        sub.set_defaults(command=function)
+        return sub
+
+    p = add("demo", demo, "GRPO and GSPO with and without SetPO on Countdown, one seed: a table, figures and a page of real groups.")
+    p.add_argument("--out", type=Path, default=Path("runs/demo"), help="folder for everything that is made; started again, it goes on")
+    p.add_argument("--from-scratch", action="store_true", help="train the warm start instead of using the one that comes with the package")
+    _add_sizes(p)
+
+    p = add("study", study, "The same with paired seeds, controls and tuned baselines; settings chosen on validation, figures from test.")
+    p.add_argument("--out", type=Path, default=Path("runs/study"), help="folder for everything that is made; started again, it goes on")
+    p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
+    _add_sizes(p)
+
+    p = add("report", report, "Draw the figures and the page of a demo or study folder again.")
+    p.add_argument("out", type=Path, help="the folder")
+
+    p = add("warm-start", warm_start, "Train the tiny policy on enumerated Countdown solutions.")
+    p.add_argument("--out", type=Path, required=True, help="checkpoint to write")
+    p.add_argument("--seed", type=int, default=0, help="seed of weights and batches")
+    p.add_argument("--steps", type=int, default=3000, help="gradient steps")
+
+    p = add("train", train, "Train the tiny policy with GRPO or GSPO and, if asked, a set shaper.")
+    p.add_argument("--warm-start", required=True, help="checkpoint to start from")
+    p.add_argument("--out", type=Path, required=True, help="run folder; started again, it goes on")
+    p.add_argument("--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as shaper='\"setpo\"' or steps=100")
+
+    p = add("eval", evaluate, "Sample n completions a problem into an append-only groups.jsonl and print the metrics.")
+    p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.pt or a warm start")
+    p.add_argument("--out", type=Path, required=True, help="groups.jsonl to write; started again, it goes on")
+    p.add_argument("--env", default="setpo/Countdown-v0", help="environment id")
+    p.add_argument("--env-kwargs", type=_json_object, default=None, help="arguments of gym.make as JSON; default: those of the demo")
+    p.add_argument("--split", default="test", help="split of the data set")
+    p.add_argument("--n", type=int, default=64, help="completions a problem")
+    p.add_argument("--temperature", type=float, default=1.0, help="sampling temperature")
+    p.add_argument("--seed", type=int, default=0, help="seed of the samples")
+
+    p = add("rescore", rescore, "Verify stored groups of completions again and add set-level credits.")
+    p.add_argument("source", type=Path, help="groups.jsonl, or pooled completions (task, problem_id, gold_raw, completions)")
+    p.add_argument("--out", type=Path, required=True, help="groups.jsonl to write; started again, it goes on")
+    p.add_argument("--shaper", default="setpo", help="registered shaper")
+    p.add_argument("--shaper-kwargs", type=_json_object, default={}, help="its options as JSON")
+    p.add_argument("--strict", action="store_true", help="answers count only in a tag or a box")
+    return parser
+
+
+def _add_sizes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
+    parser.add_argument("--steps", type=int, default=200, help="training steps a run")
+    parser.add_argument("--warm-start-steps", type=int, default=3000, help="gradient steps of the warm start")
+    parser.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
+    parser.add_argument("--eval-problems", type=int, default=None, help="problems of each split (default: all)")
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise argparse.ArgumentTypeError(f"expected a JSON object, got {text!r} ({error})") from error
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"expected a JSON object, got {text!r}")
+    return value
+
+
+def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
+    _check_writable(out)
+    from . import study as studies
+    from .report import write_report
+    from .results import print_table
+
+    lines = studies.demo(out, warm_start=None if from_scratch else studies.packaged_warm_start(), **sizes)
+    paths = write_report(out)
+    print()
+    print_table(lines)
+    print("\n" + "\n".join(f"wrote {path}" for path in paths))
+
+
+def study(*, out: Path, **sizes: Any) -> None:
+    _check_writable(out)
+    from . import study as studies
+    from .report import write_report
+    from .results import print_table
+
+    lines = studies.study(out, **sizes)
+    paths = write_report(out)
+    print()
+    print_table(lines)
+    print()
+    print(studies.write_comparisons(lines, out))
+    print("\n" + "\n".join(f"wrote {path}" for path in paths))
+
+
+def report(*, out: Path) -> None:
+    from .report import write_report
+
+    print("\n".join(f"wrote {path}" for path in write_report(out)))
+
+
+def warm_start(*, out: Path, seed: int, steps: int) -> None:
+    _check_writable(out.parent)
+    from .jobs import Plan, single_thread
+    from .study import ENV_KWARGS
+    from .warm_start import WarmStartConfig
+    from .warm_start import warm_start as train_warm_start
+
+    single_thread()
+    train_warm_start(Plan(out.parent, ENV_KWARGS).dataset("train"), WarmStartConfig(steps=steps, seed=seed), out)
+    print(f"wrote {out}")
+
+
+def train(*, warm_start: str, out: Path, **fields: Any) -> None:
+    _check_writable(out)
+    from .jobs import single_thread
+    from .study import ENV_KWARGS
+    from .trainer import TrainConfig, Trainer
+
+    settings: dict[str, Any] = {"env_kwargs": {**ENV_KWARGS, "split": "train"}}
+    for assignment in fields["set"]:
+        name, _, text = assignment.partition("=")
+        if name not in TrainConfig.__dataclass_fields__:
+            raise ValueError(f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(TrainConfig.__dataclass_fields__)}), got {assignment!r}")
+        try:
+            settings[name] = json.loads(text)
+        except json.JSONDecodeError:
+            settings[name] = text  # a bare word is a string
+    single_thread()
+    Trainer(TrainConfig(warm_start=warm_start, **settings), out).run()
+    print(f"wrote {out / 'checkpoint.pt'}")
+
+
+def evaluate(
+    *, checkpoint: Path, out: Path, env: str, env_kwargs: dict[str, Any] | None, split: str, n: int, temperature: float, seed: int
+) -> None:
+    _check_writable(out.parent)
+    import gymnasium as gym
+    from setpo_envs.shapers.base import make_shaper
+
+    from .evaluate import evaluate as run
+    from .evaluate import metrics_table
+    from .jobs import OBSERVER, single_thread
+    from .study import ENV_KWARGS
+    from .trainer import load_policy
+
+    single_thread()
+    dataset = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped.dataset  # type: ignore[attr-defined]
+    shaper = make_shaper("setpo", **OBSERVER) if n > 2 else None
+    lines = run(load_policy(checkpoint), dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature)
+    print(metrics_table(lines))
+
+
+def rescore(*, source: Path, out: Path, shaper: str, shaper_kwargs: dict[str, Any], strict: bool) -> None:
+    from setpo_envs.shapers.base import make_shaper
+
+    from .rescore import rescore as run
+    from .rescore import summary
+
+    made = make_shaper(shaper, **shaper_kwargs)
+    _check_writable(out.parent)
+    print("\n".join(summary(run(source, out, shaper=made, mode="strict" if strict else "lenient"))))
+
+
+def _check_writable(folder: Path) -> None:
+    """Fail before any work where results could not be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".writable-{os.getpid()}"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        raise OSError(f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""Sample n completions of every problem into an append-only ``groups.jsonl``, which is all that metrics need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from setpo_envs.datasets.problem import Dataset
+from setpo_envs.metrics import bootstrap_interval, pass_at_k, summarize_groups
+from setpo_envs.shapers.base import Shaper
+
+from .jsonl import append_lines, keep_lines, read_lines
+from .policies.base import Policy
+from .progress import progress
+from .rollout import rollout
+
+CHUNK = 32
+"""Problems sampled together, and the unit of resumption: each chunk has its own random stream."""
+
+
+def evaluate(
+    policy: Policy,
+    dataset: Dataset,
+    path: Path,
+    *,
+    n: int,
+    seed: int,
+    indices: Sequence[int] | None = None,
+    shaper: Shaper | None = None,
+    temperature: float = 1.0,
+    label: str = "evaluate",
+) -> list[dict[str, Any]]:
+    """Write one line a problem to ``path`` and return all lines; a killed evaluation goes on where it stopped.
+
+    Args:
+        indices: Which problems of ``dataset``; all by default.
+        n: Completions a problem.
+        shaper: Only observes: its credits and diversity are stored with each group.
+
+    Raises:
+        ValueError: ``path`` holds groups of other problems, of another size or another seed.
+    """
+    indices = range(len(dataset)) if indices is None else indices
+    done = _whole_chunks(path, len(indices))
+    for line, index in zip(done, indices):
+        found = (line["problem_id"], len(line["completions"]), line["seed"])
+        if found != (expected := (dataset[index].problem_id, n, seed)):
+            raise ValueError(
+                f"{path} holds another evaluation: expected (problem, completions, seed) {expected}, got {found}. "
+                "Use another file or delete it."
+            )
+    lines = list(done)
+    starts = range(len(done), len(indices), CHUNK)
+    with append_lines(path) as write:
+        for start in progress(starts, label, initial=len(done) // CHUNK, total=-(-len(indices) // CHUNK)) if starts else ():
+            fresh = _sample_chunk(policy, dataset, indices[start : start + CHUNK], n, seed, shaper, temperature)
+            write(*fresh)
+            lines += fresh
+    return lines
+
+
+def _sample_chunk(
+    policy: Policy, dataset: Dataset, indices: Sequence[int], n: int, seed: int, shaper: Shaper | None, temperature: float
+) -> list[dict[str, Any]]:
+    stream = np.random.SeedSequence([seed, int(indices[0])])
+    generator = torch.Generator().manual_seed(int(stream.generate_state(1)[0]))
+    problems = [dataset[int(i)] for i in indices]
+    batch = rollout(
+        policy, problems, n, shaper=shaper, generator=generator, rng=np.random.default_rng(stream), temperature=temperature
+    )
+    with torch.no_grad():
+        _, entropy_NGT = policy.log_probs(batch.samples, temperature=1.0)
+    entropy_N = entropy_NGT.sum((1, 2)) / batch.samples.mask_NGT.sum((1, 2))
+    return [
+        batch.groups.to_json(i, index=int(index), seed=seed, entropy=round(entropy_N[i].item(), 6)) for i, index in enumerate(indices)
+    ]
+
+
+def _whole_chunks(path: Path, total: int) -> list[dict[str, Any]]:
+    """Lines of the chunks that were written whole; anything after them is cut off the file and sampled again."""
+    whole = keep_lines(path)
+    if whole < total:
+        keep_lines(path, whole - whole % CHUNK)
+    return list(read_lines(path)) if path.exists() else []
+
+
+def metrics_table(lines: Sequence[dict[str, Any]]) -> str:
+    """The metrics of evaluated groups for the terminal, with 95 % bootstrap intervals over problems where one applies."""
+    summary = summarize_groups(lines)
+    n, per_problem = summary["n_samples"], summary["per_problem"]
+    rng = np.random.default_rng(0)
+    rows = []
+    for key, value in summary.items():
+        if key == "per_problem" or key.startswith("distinct_strings@") or (key.startswith("distinct@") and key != f"distinct@{n}"):
+            continue
+        values = pass_at_k(n, per_problem["correct"], int(key[5:])) if key.startswith("pass@") and not summary["undecided"] else None
+        values = np.array(per_problem["distinct"]) if key == f"distinct@{n}" else values
+        interval = "" if values is None else "  [{1:.3f}, {2:.3f}]".format(*bootstrap_interval(values, rng))
+        rows.append(f"{key:22s} {'-' if value is None else f'{value:.3f}' if isinstance(value, float) else value}{interval}")
+    return "\n".join(rows)

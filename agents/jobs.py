@@ -1,0 +1,230 @@
+"""Arms x seeds on one environment, in parallel and resumable: the machinery of ``setpo demo`` and ``setpo study``.
+
+An arm is a set of training settings; a job is one arm with one seed. Each job trains in its own folder, samples the
+validation and test problems at the end, and leaves one summary line a split in ``results.jsonl``. Everything that was
+finished is kept when the command is stopped and started again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import setpo_envs
+import torch
+from setpo_envs.datasets.problem import Dataset
+from setpo_envs.metrics import summarize_groups
+from setpo_envs.shapers.base import make_shaper
+
+from .evaluate import evaluate
+from .jsonl import append_lines, read_lines
+from .progress import progress
+from .trainer import TrainConfig, Trainer, load_policy
+from .warm_start import WarmStartConfig, warm_start
+
+gym.register_envs(setpo_envs)
+
+OBSERVER = {"embedder": "expression", "members": "well_formed"}
+"""Credit stored with evaluated groups, the same for every arm, so that diversity is comparable between them."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A named training method: what it changes in :class:`TrainConfig`."""
+
+    name: str
+    label: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every job of a study shares."""
+
+    out: Path
+    env_kwargs: dict[str, Any]
+    """Arguments of ``gym.make("setpo/Countdown-v0")`` besides the split."""
+    steps: int = 200
+    eval_samples: int = 64
+    snapshots: int = 4
+    """Evaluations of a few validation problems along the way, for the pictures."""
+    snapshot_problems: int = 24
+    eval_problems: int | None = None
+    """Problems of each split at the end; None is all."""
+    warm_start_steps: int = WarmStartConfig.steps
+
+    def dataset(self, split: str) -> Dataset:
+        env = gym.make("setpo/Countdown-v0", split=split, shaper=None, **self.env_kwargs)
+        return env.unwrapped.dataset  # type: ignore[attr-defined, no-any-return]
+
+    def warm_start_path(self, seed: int) -> Path:
+        return self.out / "warm_start" / f"seed{seed}.pt"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One arm with one seed; ``arm=None`` evaluates the warm start itself."""
+
+    plan: Plan
+    arm: Arm | None
+    seed: int
+    warm_start_seed: int
+    splits: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        if self.arm is None:
+            return self.plan.out / "base" / f"seed{self.warm_start_seed}"
+        return self.plan.out / "runs" / f"{self.arm.name}-seed{self.seed}"
+
+    @property
+    def config(self) -> TrainConfig:
+        assert self.arm is not None
+        return TrainConfig(
+            warm_start=str(self.plan.warm_start_path(self.warm_start_seed)),
+            env_kwargs={**self.plan.env_kwargs, "split": "train"},
+            seed=self.seed,
+            steps=self.plan.steps,
+            **self.arm.settings,
+        )
+
+    def groups_path(self, split: str, step: int) -> Path:
+        return self.folder / "eval" / f"{split}-{step:06d}.groups.jsonl"
+
+    @property
+    def final_step(self) -> int:
+        return 0 if self.arm is None else self.plan.steps
+
+
+def run_warm_start(plan: Plan, seed: int) -> None:
+    """Train (or find) the warm start of one seed."""
+    warm_start(plan.dataset("train"), WarmStartConfig(seed=seed, steps=plan.warm_start_steps), plan.warm_start_path(seed))
+
+
+def run_job(job: Job) -> None:
+    """Train with snapshots along the way, then evaluate each split; whatever is already on disk is not done again."""
+    plan, observer = job.plan, make_shaper("setpo", **OBSERVER)
+    if job.arm is None:
+        policy = load_policy(plan.warm_start_path(job.warm_start_seed))
+    else:
+        trainer = Trainer(job.config, job.folder)
+        validation = plan.dataset("validation")
+        few = range(min(plan.snapshot_problems, len(validation)))
+        for step in sorted({round(plan.steps * i / plan.snapshots) for i in range(1, plan.snapshots)}):
+            if trainer.step <= step:
+                policy = trainer.run(until=step)
+                path = job.groups_path("validation", step)
+                evaluate(policy, validation, path, n=plan.eval_samples, seed=0, indices=few, shaper=observer, label=f"snapshot {step}")
+        policy = trainer.run()
+    for split in job.splits:
+        dataset = plan.dataset(split)
+        indices = range(len(dataset) if plan.eval_problems is None else min(plan.eval_problems, len(dataset)))
+        path = job.groups_path(split, job.final_step)
+        evaluate(policy, dataset, path, n=plan.eval_samples, seed=0, indices=indices, shaper=observer, label=f"evaluate on {split}")
+
+
+def result_lines(job: Job) -> Iterable[dict[str, Any]]:
+    """The summary lines of a finished job, one a split."""
+    for split in job.splits:
+        rows = list(read_lines(job.groups_path(split, job.final_step)))
+        yield {
+            "arm": job.arm.name if job.arm else "base",
+            "label": job.arm.label if job.arm else "base model",
+            "seed": job.seed,
+            "warm_start_seed": job.warm_start_seed,
+            "split": split,
+            "step": job.final_step,
+            **summarize_groups(rows),
+            "entropy": sum(row["entropy"] for row in rows) / len(rows),
+            "run": str(job.folder.relative_to(job.plan.out)),
+            "settings": job.arm.settings if job.arm else {},
+        }
+
+
+def run_jobs(jobs: Sequence[Job], *, workers: int = 2) -> list[dict[str, Any]]:
+    """Run jobs in single-thread processes side by side, with one progress bar over all steps; returns their result lines.
+
+    New lines are appended to ``results.jsonl`` in the study's folder. The output of each job is in its ``log.txt``.
+    """
+    plan = jobs[0].plan
+    path = plan.out / "results.jsonl"
+    known = {(line["run"], line["split"]): line for line in read_lines(path, partial_tail="drop")} if path.exists() else {}
+    todo = [job for job in jobs if any((str(job.folder.relative_to(plan.out)), split) not in known for split in job.splits)]
+    trained = [job for job in todo if job.arm is not None]
+    with _pool(workers) as pool, append_lines(path) as write:
+        bar = progress((), f"{len(jobs) - len(todo)} of {len(jobs)} runs done", total=plan.steps * len(trained) or 1)
+        pending = {pool.submit(_logged, run_job, job.folder, job): job for job in todo}
+        finished = len(jobs) - len(todo)
+        while pending:
+            time.sleep(0.5)
+            for future in [future for future in pending if future.done()]:
+                job = pending.pop(future)
+                try:
+                    future.result()
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    print(f"\n{job.folder.name} failed; its log is {job.folder / 'log.txt'}", file=sys.stderr)
+                    raise
+                for line in result_lines(job):
+                    if (line["run"], line["split"]) not in known:
+                        known[line["run"], line["split"]] = line
+                        write(line)
+                finished += 1
+                bar.set_description(f"{finished} of {len(jobs)} runs done")
+            bar.update(sum(_count_lines(job.folder / "metrics.jsonl") for job in trained) - bar.n)
+        bar.close()
+    return [known[str(job.folder.relative_to(plan.out)), split] for job in jobs for split in job.splits]
+
+
+def run_warm_starts(plan: Plan, seeds: Sequence[int], *, workers: int = 2) -> None:
+    """Make the warm starts that are missing; a single one shows its own progress bar."""
+    if len(seeds) == 1 or workers == 1:
+        single_thread()
+        for seed in seeds:
+            run_warm_start(plan, seed)
+        return
+    with _pool(workers) as pool:
+        futures = [pool.submit(_logged, run_warm_start, plan.warm_start_path(seed).parent / f"seed{seed}", plan, seed) for seed in seeds]
+        for future in progress(futures, "warm starts", total=len(futures)):
+            future.result()
+
+
+def single_thread() -> None:
+    """One thread a process: two single-thread processes use two cores best, and results do not depend on the core count."""
+    torch.set_num_threads(1)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # spawn: a forked child would inherit torch's thread state
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=single_thread)
+
+
+def _logged(function: Any, folder: Path, *args: Any) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "log.txt", "a", encoding="utf-8") as log, contextlib.redirect_stderr(log):
+        function(*args)
+
+
+def _count_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def save_plan(plan: Plan, extra: dict[str, Any]) -> None:
+    """Write ``study.json``: what was run, with the versions it was run with."""
+    import platform
+
+    import numpy
+
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__, "gymnasium": gym.__version__}
+    plan.out.mkdir(parents=True, exist_ok=True)
+    record = {**asdict(plan), "out": plan.out.name, **extra, "versions": versions}
+    (plan.out / "study.json").write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")

@@ -1,0 +1,53 @@
+"""Append-only JSON Lines: whole lines are kept, a line cut short by a killed process is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+
+def read_lines(path: Path, *, partial_tail: Literal["raise", "drop"] = "raise") -> Iterator[dict[str, Any]]:
+    """The objects of a file, one a line; ValueError names file and line where one is not a JSON object.
+
+    ``partial_tail="drop"`` cuts an unfinished last line off the file: what a killed writer leaves.
+    """
+    if partial_tail == "drop":
+        keep_lines(path)
+    with open(path, encoding="utf-8") as file:
+        for number, text in enumerate(file, 1):
+            try:
+                line = json.loads(text)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"{path}, line {number}: expected a JSON object, got {text[:60]!r} ({error})") from error
+            if not isinstance(line, dict):
+                raise ValueError(f"{path}, line {number}: expected a JSON object, got {text[:60]!r}")
+            yield line
+
+
+def keep_lines(path: Path, n: int | None = None) -> int:
+    """Cut a file down to its first ``n`` whole lines (all whole lines by default); returns how many are left."""
+    if not path.exists():
+        return 0
+    lines = path.read_bytes().splitlines(keepends=True)
+    if lines and not lines[-1].endswith(b"\n"):
+        lines.pop()
+    lines = lines[:n]
+    with open(path, "rb+") as file:
+        file.truncate(sum(map(len, lines)))
+    return len(lines)
+
+
+@contextmanager
+def append_lines(path: Path) -> Iterator[Callable[..., None]]:
+    """Open a file for appending and yield ``write(*objects)``, which hands whole lines to the system at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf-8") as file:
+
+        def write(*objects: dict[str, Any]) -> None:
+            file.write("".join(json.dumps(item) + "\n" for item in objects))
+            file.flush()
+
+        yield write

@@ -1,0 +1,257 @@
+"""The training loop: GRPO or GSPO with set-level credit, in one file.
+
+Each step draws prompts, samples a group of completions for each, takes the verified rewards and the set-level credits of
+``info["group"]``, forms A = w * base(r') + lambda * c, and makes one pass of clipped policy-gradient minibatches.
+A killed run resumes from its last checkpoint to bit-identical weights on the same machine and thread count.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import setpo_envs
+import torch
+
+from . import checkpoint
+from .advantages import BASE_ADVANTAGES, combine, shaping_ratio
+from .jsonl import append_lines, keep_lines
+from .losses import CLIP, LOSSES, kl_k3, sequence_mean
+from .policies.tiny import TinyConfig, TinyPolicy
+from .progress import progress
+from .rollout import Rollout, rollout
+
+gym.register_envs(setpo_envs)
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that decides the result of a run; saved as ``config.json`` beside it."""
+
+    warm_start: str
+    """Checkpoint of the policy to start from."""
+    env: str = "setpo/Countdown-v0"
+    env_kwargs: dict[str, Any] = field(default_factory=dict)
+    """Arguments of ``gym.make``; ``group_size``, ``shaper`` and ``shaper_kwargs`` are the fields below."""
+    seed: int = 0
+    steps: int = 200
+    prompts_per_step: int = 32
+    """N"""
+    group_size: int = 16
+    """G"""
+    temperature: float = 1.0
+    algorithm: str = "grpo"
+    """A key of ``losses.LOSSES``."""
+    base_advantage: str = "grpo"
+    """A key of ``advantages.BASE_ADVANTAGES``."""
+    clip: tuple[float, float] | None = None
+    """Ratio clip (low, high); None takes the algorithm's default, ``losses.CLIP``."""
+    shaper: str | None = None
+    """A registered set shaper, or None."""
+    shaper_kwargs: dict[str, Any] = field(default_factory=dict)
+    credit_coefficient: float = 0.0
+    """lambda, the factor on the shaper's credits."""
+    entropy_coefficient: float = 0.0
+    """Factor on the mean token entropy (nats), added to the objective."""
+    kl_coefficient: float = 0.0
+    """Factor on the k3 estimate of KL(policy || warm start), subtracted from the objective."""
+    learning_rate: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0
+    minibatches: int = 2
+    """Optimiser steps per batch of rollouts; groups are never split."""
+    checkpoint_every: int = 10
+    """Steps between checkpoints; a killed run loses at most these."""
+
+
+class Trainer:
+    """Trains a policy in a run folder; constructing it on a folder that holds a run resumes that run.
+
+    Files: ``config.json``, ``metrics.jsonl`` (one line a step), ``checkpoint.pt`` (weights, optimiser, random states, step).
+
+    Raises:
+        ValueError: an unknown name in the configuration, a run folder or warm start that does not fit it.
+        OSError: the folder cannot be written; raised before any work is done.
+    """
+
+    def __init__(self, config: TrainConfig, folder: Path) -> None:
+        self.config, self.folder = config, folder
+        for name, table in (("algorithm", LOSSES), ("base_advantage", BASE_ADVANTAGES)):
+            if getattr(config, name) not in table:
+                raise ValueError(f"expected {name} to be one of {sorted(table)}, got {getattr(config, name)!r}")
+        claim(folder, config)
+        env = gym.make(
+            config.env, group_size=config.group_size, shaper=config.shaper, shaper_kwargs=config.shaper_kwargs or None, **config.env_kwargs
+        )
+        self.dataset, self.shaper = env.unwrapped.dataset, env.unwrapped.shaper  # type: ignore[attr-defined]
+        self.policy = load_policy(Path(config.warm_start))
+        self.reference = copy.deepcopy(self.policy).requires_grad_(False) if config.kl_coefficient else None
+        self.optimizer = torch.optim.AdamW(
+            self.policy.parameters(), lr=config.learning_rate, betas=config.betas, weight_decay=config.weight_decay, fused=True
+        )
+        problem_seed, sample_seed, shaper_seed = np.random.SeedSequence(config.seed).spawn(3)
+        self.problem_rng, self.shaper_rng = np.random.default_rng(problem_seed), np.random.default_rng(shaper_seed)
+        self.generator = torch.Generator().manual_seed(int(sample_seed.generate_state(1)[0]))
+        self.step = 0
+        self._resume()
+
+    def run(self, until: int | None = None) -> TinyPolicy:
+        """Train up to step ``until`` (default: the configured number of steps) and return the policy."""
+        until = self.config.steps if until is None else until
+        with append_lines(self.folder / "metrics.jsonl") as write:
+            bar = progress(range(self.step, until), self.folder.name, initial=self.step, total=until)
+            for _ in bar:
+                metrics = self.train_step()
+                write(metrics)
+                if self.step % self.config.checkpoint_every == 0 or self.step == until:
+                    self.save()
+                bar.set_postfix(reward=f"{metrics['reward']:.3f}", distinct=f"{metrics['distinct_correct']:.2f}", refresh=False)
+        return self.policy
+
+    def train_step(self) -> dict[str, Any]:
+        """One batch of rollouts, one pass of minibatch updates; returns what is logged."""
+        config = self.config
+        indices = self.problem_rng.integers(len(self.dataset), size=config.prompts_per_step)
+        batch = rollout(
+            self.policy,
+            [self.dataset[int(i)] for i in indices],
+            config.group_size,
+            shaper=self.shaper,
+            generator=self.generator,
+            rng=self.shaper_rng,
+            temperature=config.temperature,
+        )
+        start = time.perf_counter()
+        base_NG = BASE_ADVANTAGES[config.base_advantage](batch.groups.shaped_rewards)
+        advantages_NG = combine(base_NG, batch.groups.credits, config.credit_coefficient, batch.groups.weights)
+        update = self.update(batch, torch.as_tensor(advantages_NG, dtype=torch.float32))
+        self.step += 1
+        batch.seconds["update"] = time.perf_counter() - start
+        return {
+            "step": self.step,
+            **describe(batch),
+            "shaping_ratio": shaping_ratio(base_NG, batch.groups.credits, config.credit_coefficient),
+            **update,
+            "seconds": {name: round(seconds, 5) for name, seconds in batch.seconds.items()},
+        }
+
+    def update(self, batch: Rollout, advantages_NG: torch.Tensor) -> dict[str, float]:
+        """One pass of clipped policy-gradient minibatches over the batch; returns means over the minibatches."""
+        config, totals = self.config, dict.fromkeys(("loss", "entropy", "kl", "clip_fraction", "grad_norm"), 0.0)
+        low, high = config.clip or CLIP[config.algorithm]
+        for rows in torch.arange(len(advantages_NG)).chunk(config.minibatches):
+            samples = batch.samples[rows]
+            mask = samples.mask_NGT.flatten(0, 1)
+            log_probs_NGT, entropy_NGT = self.policy.log_probs(samples, temperature=config.temperature)
+            log_probs = log_probs_NGT.flatten(0, 1)
+            old = samples.log_probs_NGT.flatten(0, 1)
+            loss, clipped = LOSSES[config.algorithm](
+                log_probs, old, advantages_NG[rows].flatten(), mask, clip_low=low, clip_high=high
+            )
+            entropy = sequence_mean(entropy_NGT.flatten(0, 1), mask).mean()
+            objective = loss - config.entropy_coefficient * entropy if config.entropy_coefficient else loss
+            kl = torch.zeros(())
+            if self.reference is not None:
+                with torch.no_grad():
+                    reference, _ = self.reference.log_probs(samples, temperature=config.temperature)
+                kl = kl_k3(log_probs, reference.flatten(0, 1), mask)
+                objective = objective + config.kl_coefficient * kl
+            self.optimizer.zero_grad(set_to_none=True)
+            objective.backward()
+            norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
+            if not torch.isfinite(norm):
+                raise FloatingPointError(
+                    f"the gradient of step {self.step + 1} is not finite; the last good checkpoint is "
+                    f"{self.folder / 'checkpoint.pt'}. Lower the learning rate or the coefficients."
+                )
+            self.optimizer.step()
+            for name, value in zip(totals, (loss, entropy, kl, clipped, norm)):
+                totals[name] += value.item() / config.minibatches
+        return totals
+
+    def save(self) -> None:
+        """Write the checkpoint atomically: weights, optimiser, every random state, the step."""
+        state = {
+            "config": json.dumps(asdict(self.config)),
+            "step": self.step,
+            "policy_config": asdict(self.policy.config),
+            "policy": self.policy.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(),
+            "rngs": json.dumps([rng.bit_generator.state for rng in (self.problem_rng, self.shaper_rng)]),
+        }
+        checkpoint.save(self.folder / "checkpoint.pt", state)
+
+    def _resume(self) -> None:
+        path = self.folder / "checkpoint.pt"
+        if path.exists():
+            state = checkpoint.load(path)
+            check_same_config(json.loads(state["config"]), self.config, path)
+            self.step = state["step"]
+            self.policy.load_state_dict(state["policy"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.generator.set_state(state["generator"])
+            for rng, rng_state in zip((self.problem_rng, self.shaper_rng), json.loads(state["rngs"])):
+                rng.bit_generator.state = rng_state
+        keep_lines(self.folder / "metrics.jsonl", self.step)  # steps after the checkpoint are done again
+
+
+def describe(batch: Rollout) -> dict[str, Any]:
+    """What a batch of rollouts looks like, before the update."""
+    groups, correct_NG = batch.groups, batch.groups.correct
+    solved_N = correct_NG.sum(axis=1)
+    lengths = batch.samples.mask_NGT.sum(-1)
+    distinct = [len(set(keys[right])) for keys, right in zip(groups.mode_keys, correct_NG)]
+    return {
+        "reward": float(groups.rewards.mean()),
+        "well_formed": float(groups.well_formed.mean()),
+        "all_wrong": float((solved_N == 0).mean()),
+        "mixed": float(((solved_N > 0) & (solved_N < groups.group_size)).mean()),
+        "all_right": float((solved_N == groups.group_size).mean()),
+        "distinct_correct": float(np.mean(distinct)),
+        "diversity": float(groups.diversity.mean()),
+        "mean_abs_credit": float(np.abs(groups.credits).mean()),
+        "mean_credit": float(groups.credits.mean()),
+        "length": float(lengths.mean()),
+        "tokens_per_second": float(lengths.sum()) / max(batch.seconds["generate"], 1e-9),
+    }
+
+
+def load_policy(path: Path) -> TinyPolicy:
+    """The policy of a warm start or of a run's checkpoint."""
+    if not path.exists():
+        raise ValueError(f"no checkpoint at {path}: make a warm start first (setpo warm-start)")
+    state = checkpoint.load(path)
+    config = state.get("policy_config") or {k: v for k, v in state["identity"]["policy"].items() if k != "parameters"}
+    policy = TinyPolicy(TinyConfig(**config))
+    policy.load_state_dict(state["policy"])
+    return policy
+
+
+def claim(folder: Path, config: TrainConfig) -> None:
+    """Create the run folder and its config.json, or check that the run in it has the same configuration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "config.json"
+    if path.exists():
+        check_same_config(json.loads(path.read_text(encoding="utf-8")), config, path)
+        return
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial.write_text(json.dumps(asdict(config), indent=2) + "\n", encoding="utf-8")
+    os.replace(partial, path)
+
+
+def check_same_config(saved: dict[str, Any], config: TrainConfig, path: Path) -> None:
+    """Raise ValueError naming every field in which a saved run differs from ``config``."""
+    mine = json.loads(json.dumps(asdict(config)))
+    differing = [f"{k}: saved {saved.get(k)!r}, asked {mine.get(k)!r}" for k in sorted(saved | mine) if saved.get(k) != mine.get(k)]
+    if differing:
+        raise ValueError(f"{path} belongs to a run with another configuration ({'; '.join(differing)}). Use another folder or delete it.")
+

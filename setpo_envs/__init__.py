@@ -1,0 +1,17 @@
+"""Gymnasium environments in which the action is a group of completions; importing this registers their ids."""
+
+import gymnasium
+
+from .env import GroupEnv
+from .group import Completion, Groups, verify_groups
+
+# id -> entry point; a new version whenever prompt, data or grader can change a reward
+ENVIRONMENTS = {
+    "setpo/Countdown-v0": "setpo_envs.tasks.countdown:CountdownEnv",
+}
+
+for _id, _entry_point in ENVIRONMENTS.items():
+    if _id not in gymnasium.registry:
+        gymnasium.register(id=_id, entry_point=_entry_point)
+
+__all__ = ["ENVIRONMENTS", "Completion", "GroupEnv", "Groups", "verify_groups"]

@@ -1,0 +1,101 @@
+"""Rows from files, from the Hugging Face hub or from a ``datasets.Dataset``, each with words for where it stands."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = (".jsonl", ".json", ".parquet")
+
+
+def rows(source: Any, *, hub_id: str, config: str | None = None, split: str = "train") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (where, row) for every row of ``source``; ``where`` names file and line for error messages.
+
+    Args:
+        source: Path of a local file (JSON lines in .jsonl or .json, or .parquet), of which all rows are used whatever the
+            split is called; "hub" for the data set ``hub_id``; or a ``datasets.Dataset``.
+        hub_id: Data set on the Hugging Face hub.
+        config: Its configuration, where it has several.
+        split: Its split.
+
+    Raises:
+        ValueError: Unknown kind of source, an empty one, or a line that is not a JSON object.
+        FileNotFoundError: There is no such file.
+        ConnectionError: The hub data set can be neither read from the cache nor downloaded.
+        ImportError: ``datasets`` or ``pyarrow`` is needed and not installed.
+    """
+    if is_table(source):
+        return _table_rows("the datasets.Dataset", source)
+    if source == "hub":
+        return _table_rows(hub_id, _load_hub(hub_id, config, split))
+    if isinstance(source, (str, os.PathLike)) and os.fspath(source).endswith(SUFFIXES):
+        path = Path(source)
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {path}: check the path of source")
+        return _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
+    raise ValueError(f"expected source='hub', a path that ends in {', '.join(SUFFIXES)}, or a datasets.Dataset, got {source!r}")
+
+
+def is_table(source: Any) -> bool:
+    """Whether ``source`` is a ``datasets.Dataset``, found without importing that library."""
+    return isinstance(getattr(source, "column_names", None), list) and hasattr(source, "to_list")
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    # split("\n"), not splitlines(): U+2028 may stand unescaped inside a JSON string
+    lines = _read_text(path).rstrip().split("\n")
+    if lines == [""]:
+        raise ValueError(f"{path}: expected one JSON object a line, got an empty file")
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{where}: expected one JSON object a line, got {line[:80]!r} ({error})") from None
+        if not isinstance(row, dict):
+            raise ValueError(f"{where}: expected a JSON object, got {line[:80]!r}")
+        yield where, row
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: expected UTF-8 text ({error})") from None
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(f"reading {path} needs pyarrow: `pip install pyarrow`, or save the rows as JSON lines") from None
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(f"{path}: expected a Parquet file ({error})") from None
+    return _numbered(str(path), table.to_pylist())
+
+
+def _table_rows(name: str, table: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    return _numbered(name, table.to_list())
+
+
+def _numbered(name: str, found: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not found:
+        raise ValueError(f"{name}: expected at least one row, got none")
+    return ((f"{name}, row {number}", row) for number, row in enumerate(found, start=1))
+
+
+def _load_hub(hub_id: str, config: str | None, split: str) -> Any:
+    instead = "pass the path of a local copy (JSON lines or Parquet) as source, or use source='generator'"
+    try:
+        import datasets
+    except ImportError:
+        raise ImportError(f"loading {hub_id} needs the library datasets: `pip install datasets`, {instead}") from None
+    try:
+        return datasets.load_dataset(hub_id, config, split=split)
+    except Exception as error:  # the libraries below raise a dozen types for "not there and not cached"
+        raise ConnectionError(f"could not load {hub_id} from the hub or its cache ({error}): go online once, {instead}") from error

@@ -1,0 +1,20 @@
+"""Set shapers: what turns the completions of a group into credits, shaped rewards or weights."""
+
+from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, register, registry, resolve_shaper
+from .controls import Shuffled
+from .setpo import SetPO, set_diversity, setpo_credits
+
+__all__ = [
+    "SetPO",
+    "Shaper",
+    "ShaperWrapper",
+    "Shaping",
+    "Shuffled",
+    "apply_shaper",
+    "make_shaper",
+    "register",
+    "registry",
+    "resolve_shaper",
+    "set_diversity",
+    "setpo_credits",
+]

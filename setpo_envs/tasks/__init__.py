@@ -1,0 +1,1 @@
+"""One module a task; ``setpo_envs.ENVIRONMENTS`` registers them."""

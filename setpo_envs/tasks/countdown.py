@@ -1,0 +1,97 @@
+"""``setpo/Countdown-v0``: the docstring of :class:`CountdownEnv` is its specification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..datasets.countdown import CountdownSettings, countdown_dataset
+from ..env import GroupEnv
+from ..shapers.base import Shaper
+
+
+class CountdownEnv(GroupEnv):
+    """Countdown: write an arithmetic expression over given numbers that equals a target.
+
+    Observation
+        ``str``, the prompt. ``prompt_format="tinyzero"`` states task, rules and answer format in words and asks for the final
+        expression in an ``<answer>`` tag; ``"terse"`` is ``1,2,5,7=05>`` (sorted numbers, two digits at least for the target),
+        answered by the bare expression.
+    Action
+        Tuple or list of ``group_size`` completions of that prompt, each a ``str`` or a ``Completion(text, truncated,
+        embedding)``.
+    Reward
+        Mean verified reward of the group, a float in [0, 1]; 1 for a correct completion, 0 for any other. Members without a
+        verdict (``valid`` False) do not enter the mean. No shaper changes it.
+    Episode
+        One group: ``terminated`` is True and ``truncated`` False after the only step.
+    Rules
+        Every given number is used exactly as often as it is given, and no other; ``+ - * /``, parentheses and a leading sign;
+        fractions and negative values may occur on the way; the value equals the target exactly. An optional ``= target`` may
+        follow. ``mode="strict"`` counts only an answer in its tag or box, ``"lenient"`` also a text that is an expression.
+    ``info`` of ``reset``
+        ``index`` (int), ``problem_id`` (str), ``messages`` (the prompt as chat messages).
+    ``info`` of ``step``
+        ``index``, ``problem_id``, and ``group``, a dict with
+
+        ================== ============== =============================================================================
+        ``rewards``        (G,) float64   verified reward of each completion
+        ``status``         (G,) int8      WRONG 0, CORRECT 1, NO_ANSWER 2, TRUNCATED 3 (marked as cut off, no answer
+                                          in it), TIMEOUT 4, ERROR 5
+        ``valid``          (G,) bool      False where no verdict was reached (TIMEOUT, ERROR)
+        ``answers``        (G,) object    extracted answer, or None
+        ``mode_keys``      (G,) object    canonical key of the expression, right or wrong; None if it does not parse
+        ``modes``          (G,) int64     the same as integers local to the group, by first appearance; -1 for None
+        ``reasons``        (G,) object    why: a short text for logs
+        ``shaped_rewards`` (G,) float64   r': rewards after shapers that change rewards
+        ``weights``        (G,) float64   w: factor on the base advantage
+        ``credits``        (G,) float64   c: what the shaper adds, unweighted; SetPO's s_i by default
+        ``defined``        bool           False where the shaper is undefined on this group; credits are then zeros
+        ``diversity``      float          set diversity D of the group under the shaper's kernel
+        ================== ============== =============================================================================
+
+        The agent computes A = w * base(r') + lambda * c. Two expressions have one mode when they are equal after flattening
+        sums and products, sorting their operands and writing a-b and a/b as signed and inverse terms.
+    Splits
+        "train", "validation" and "test" hold 80, 10 and 10 % of all problems. A hash of the sorted numbers and the target
+        decides, so the splits are disjoint whatever the seeds. Rows from files are all used, whatever the split is called;
+        the hub data set has only "train".
+    Data
+        ``source="generator"`` makes problems on demand (each solvable; item i depends on ``seed`` and i only);
+        ``"enumerate"`` lists every distinct problem of a small space in a fixed order, with all its modes in
+        ``metadata["modes"]``; ``"hub"`` is Jiayi-Pan/Countdown-Tasks-3to4 (490,364 rows; its page states no licence, the copies
+        published with TinyZero are under Apache-2.0); a path reads JSON lines (.jsonl, .json) or .parquet with the columns
+        ``nums`` (or ``numbers``) and ``target``. Rows need not be solvable. Generated problems are free of any licence.
+
+    Args:
+        group_size: G, completions in a group; at least 3 with SetPO.
+        source: "generator", "enumerate", "hub", a path, a ``datasets.Dataset``, or a data set of ``Problem``.
+        split: "train", "validation" or "test".
+        settings: Which problems are generated or enumerated, as a dict: see ``CountdownSettings`` for keys and defaults.
+        prompt_format: "tinyzero" or "terse".
+        shaper: Name of a registered shaper, a shaper, or None for no shaping.
+        shaper_kwargs: Options of the named shaper.
+        mode: "lenient" or "strict".
+        seed: Root seed of the generator: which problems there are. Which of them come first is up to ``reset(seed=...)``.
+        render_mode: "ansi" or None.
+
+    Version history
+        v0: first version.
+    """
+
+    def __init__(
+        self,
+        *,
+        group_size: int = 8,
+        source: Any = "generator",
+        split: str = "train",
+        settings: CountdownSettings | Mapping[str, Any] | None = None,
+        prompt_format: str = "tinyzero",
+        shaper: Shaper | str | None = "setpo",
+        shaper_kwargs: Mapping[str, Any] | None = None,
+        mode: str = "lenient",
+        seed: int = 0,
+        render_mode: str | None = None,
+    ) -> None:
+        dataset = countdown_dataset(source, split=split, settings=settings, prompt_format=prompt_format, seed=seed)
+        super().__init__(dataset, group_size=group_size, shaper=shaper, shaper_kwargs=shaper_kwargs, mode=mode, render_mode=render_mode)

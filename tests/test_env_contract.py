@@ -1,0 +1,260 @@
+"""The environment contract, for every registered id."""
+
+import json
+import pickle
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import setpo_envs
+from setpo_envs import Completion
+from setpo_envs.checks import check_dataset
+from setpo_envs.datasets import Problem
+from setpo_envs.group import GROUP_FIELDS
+from setpo_envs.shapers import SetPO, Shaping
+from setpo_envs.spaces import Group, Unicode
+from setpo_verifiers import Status
+
+IDS = [env_id for env_id in gym.registry if env_id.startswith("setpo/")]
+SHAPERS = [None, "setpo", "shuffled"]
+each_id = pytest.mark.parametrize("env_id", IDS)
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_the_table_is_what_is_registered():
+    assert IDS == list(setpo_envs.ENVIRONMENTS)
+
+
+@each_id
+@pytest.mark.parametrize("shaper", SHAPERS)
+def test_check_env_without_a_warning(env_id, shaper):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gym.make(env_id, group_size=4, shaper=shaper, render_mode="ansi")
+        check_env(env.unwrapped)
+
+
+@each_id
+def test_spaces_reset_and_step(env_id):
+    env = gym.make(env_id, group_size=5)
+    assert env.action_space == Group(Unicode(), 5) and env.observation_space == Unicode()
+    prompt, info = env.reset(seed=3)
+    assert type(info["index"]) is int and env.unwrapped.dataset[info["index"]].problem_id == info["problem_id"]
+    assert info["messages"] == [{"role": "user", "content": prompt}]
+    completions = ["nothing", Completion("", truncated=True), "1+1", "nothing", "\ud800\0\x1b[2J"]
+    observation, reward, terminated, truncated, step_info = env.step(completions)
+    assert observation == prompt and type(reward) is float and terminated is True and truncated is False
+    group = step_info["group"]
+    assert list(group) == list(GROUP_FIELDS)
+    for name, dtype in GROUP_FIELDS.items():
+        assert type(group[name]) is dtype if name in ("defined", "diversity") else (group[name].shape, group[name].dtype) == ((5,), dtype)
+    assert reward == group["rewards"].mean()
+    assert group["status"][1] == Status.TRUNCATED
+    assert {key: step_info[key] for key in ("index", "problem_id")} == {key: info[key] for key in ("index", "problem_id")}
+
+
+@each_id
+def test_the_gold_modes_are_rewarded_whatever_the_shaper(env_id):
+    for shaper in SHAPERS:
+        env = gym.make(env_id, group_size=3, shaper=shaper)
+        env.reset(seed=0)
+        solution = solve_any(env.unwrapped.problem)
+        _, reward, _, _, info = env.step([solution, solution, "no"])
+        assert reward == pytest.approx(2 / 3)
+        assert info["group"]["status"].tolist() == [Status.CORRECT, Status.CORRECT, Status.NO_ANSWER]
+        assert info["group"]["modes"].tolist() == [0, 0, -1]
+
+
+def solve_any(problem: Problem) -> str:
+    from setpo_envs.datasets.countdown import problem_modes
+
+    assert problem.task == "countdown", "say here how a problem of the new task is solved"
+    return f"<answer>{problem_modes(problem)[0]}</answer>"
+
+
+@each_id
+def test_same_seed_same_prompts_for_every_group_size_and_shaper(env_id):
+    def prompts(group_size, shaper):
+        env = gym.make(env_id, group_size=group_size, shaper=shaper)
+        found = []
+        for seed in (11, None, None, 12, None):
+            found.append(env.reset(seed=seed)[0])
+            env.step(["1+1", "", "2*3"] + ["x"] * (group_size - 3))
+        return found
+
+    first = prompts(3, None)
+    assert len(set(first)) > 2
+    for group_size, shaper in [(4, None), (8, "setpo"), (5, "shuffled")]:
+        assert prompts(group_size, shaper) == first
+
+
+@each_id
+def test_a_random_shaper_is_reproducible(env_id):
+    env = gym.make(env_id, group_size=6, shaper="shuffled")
+
+    def credits():
+        found = []
+        for seed in (1, None):
+            env.reset(seed=seed)
+            found.append(env.step(["1+1", "2+2", "3*3", "4-1", "5-2", "6/2"])[4]["group"]["credits"])
+        return np.array(found)
+
+    np.testing.assert_array_equal(credits(), credits())
+
+
+@each_id
+def test_options_pin_a_problem(env_id):
+    env = gym.make(env_id, group_size=3)
+    dataset = env.unwrapped.dataset
+    assert len(dataset) > 7 and isinstance(dataset[7], Problem)
+    prompt, info = env.reset(options={"index": 7})
+    assert prompt == dataset[7].prompt and info["index"] == 7
+    prompt, info = env.reset(options={"problem_id": dataset[5].problem_id})
+    assert info["problem_id"] == dataset[5].problem_id and prompt == dataset[5].prompt
+    for options, message in [
+        ({"index": len(dataset)}, f"below {len(dataset)}"),
+        ({"index": -1}, "got -1"),
+        ({"problem_id": "no such"}, "'no such'"),
+        ({"indx": 1}, "either index or problem_id"),
+        ({"index": 1, "problem_id": "x"}, "either index or problem_id"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            env.reset(options=options)
+
+
+@each_id
+def test_misuse_is_an_error_that_says_what_to_do(env_id):
+    env = gym.make(env_id, group_size=4).unwrapped
+    with pytest.raises(gym.error.ResetNeeded, match="reset"):
+        env.step(["x"] * 4)
+    env.reset(seed=0)
+    with pytest.raises(gym.error.InvalidAction, match=r"expected 4 completions, got 2: .*group_size=2"):
+        env.step(["x"] * 2)
+    for action, message in [
+        ("abcd", "got str"),
+        (None, "got NoneType"),
+        (["x", "x", "x", 3], "list with int"),
+        (np.array(["x"] * 4), "got ndarray"),
+    ]:
+        with pytest.raises(gym.error.InvalidAction, match=message):
+            env.step(action)
+    env.step(["x"] * 4)  # a refused action does not end the episode
+    with pytest.raises(gym.error.ResetNeeded):
+        env.step(["x"] * 4)
+
+
+@each_id
+@pytest.mark.parametrize(
+    "kwargs, message",
+    [
+        ({"group_size": 2}, "at least 3"),
+        ({"group_size": 0, "shaper": None}, "at least 1"),
+        ({"shaper": "sepo"}, "setpo"),
+        ({"shaper_kwargs": {"kernle": "rbf"}}, "kernel"),
+        ({"shaper": None, "shaper_kwargs": {"g": "linear"}}, "shaper_kwargs"),
+        ({"mode": "lax"}, "lenient, strict"),
+        ({"split": "dev"}, "train, validation, test"),
+        ({"settings": {"numbers": 4}}, "min_numbers, max_numbers"),
+    ],
+)
+def test_a_wrong_argument_is_an_error_with_the_choices(env_id, kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        gym.make(env_id, **kwargs)
+
+
+@each_id
+def test_a_render_mode_that_there_is_not(env_id):
+    with pytest.raises(ValueError, match="None, ansi, got 'human'"), pytest.warns(UserWarning, match="render_mode"):
+        gym.make(env_id, render_mode="human")
+
+
+@each_id
+def test_a_misspelt_argument_is_an_error(env_id):
+    with pytest.raises(TypeError, match="groupsize"):
+        gym.make(env_id, groupsize=4)
+
+
+@each_id
+def test_spec_survives_json(env_id):
+    kwargs = {"group_size": 4, "shaper": "setpo", "shaper_kwargs": {"scale": "zscore", "members": "well_formed"}, "split": "validation"}
+    env = gym.make(env_id, **kwargs)
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(json.loads(json.dumps(env.spec.to_json()))))
+    assert again.spec.kwargs == env.spec.kwargs
+    assert again.reset(seed=5)[0] == env.reset(seed=5)[0]
+    action = ["1+1", "2+2", "1+1", ""]
+    np.testing.assert_array_equal(again.step(action)[4]["group"]["credits"], env.step(action)[4]["group"]["credits"])
+
+
+@each_id
+def test_pickling_keeps_the_state(env_id):
+    env = gym.make(env_id, group_size=4, shaper="shuffled")
+    env.reset(seed=1)
+    other = pickle.loads(pickle.dumps(env))
+    action = ["1+1", "2+2", "3+3", "4*4"]
+    np.testing.assert_array_equal(other.step(action)[4]["group"]["credits"], env.step(action)[4]["group"]["credits"])
+    assert other.reset()[0] == env.reset()[0]
+
+
+@each_id
+def test_objects_in_place_of_names(env_id):
+    class Ones:
+        def __call__(self, groups, rng):
+            return Shaping(credits=np.ones(groups.rewards.shape))
+
+    env = gym.make(env_id, group_size=2, shaper=Ones())
+    env.reset(seed=0)
+    assert env.step(["a", "b"])[4]["group"]["credits"].tolist() == [1, 1]
+    listed = [env.unwrapped.dataset[i] for i in range(3)]
+    env = gym.make(env_id, source=listed, shaper=SetPO())
+    assert env.unwrapped.dataset is listed and env.reset(seed=0)[0] in [problem.prompt for problem in listed]
+
+
+@each_id
+@pytest.mark.parametrize("vectorization, extra", [("sync", {}), ("async", {"shared_memory": False})])
+def test_vector_environments_have_arrays_N_G(env_id, vectorization, extra):
+    n, g = 3, 3  # equal on purpose: a transposed batch would keep its shape
+    vector_kwargs = {"autoreset_mode": gym.vector.AutoresetMode.DISABLED, **extra}
+    envs = gym.make_vec(env_id, n, vectorization, vector_kwargs=vector_kwargs, group_size=g)
+    try:
+        prompts, infos = envs.reset(seed=[4, 5, 6])
+        single = gym.make(env_id, group_size=g)
+        problems = []
+        for seed, prompt in zip((4, 5, 6), prompts):
+            assert single.reset(seed=seed)[0] == prompt
+            problems.append(single.unwrapped.problem)
+        assert list(infos["problem_id"]) == [problem.problem_id for problem in problems]
+        right = solve_any(problems[1])
+        _, rewards, terminated, truncated, infos = envs.step(
+            (("a", "1+1", "c"), (right, right, right), ("", "1+1", Completion("", truncated=True)))
+        )
+        np.testing.assert_array_equal(rewards, [0, 1, 0])
+        assert terminated.all() and not truncated.any()
+        group = infos["group"]
+        np.testing.assert_array_equal(group["rewards"], [[0] * 3, [1] * 3, [0] * 3])
+        assert group["status"][2].tolist() == [Status.NO_ANSWER, group["status"][0, 1], Status.TRUNCATED]
+        for name, dtype in GROUP_FIELDS.items():
+            assert group[name].shape == ((n,) if name in ("defined", "diversity") else (n, g))
+            assert group[name].dtype == np.dtype(dtype)
+    finally:
+        envs.close()
+
+
+@each_id
+def test_render_is_text_of_80_columns(env_id):
+    env = gym.make(env_id, group_size=3, render_mode="ansi")
+    _, info = env.reset(seed=0)
+    assert info["problem_id"] in env.render()
+    env.step(["x " * 200, "\x1b[2Jhidden\n" * 30, solve_any(env.unwrapped.problem)])
+    shown = env.render()
+    assert max(map(len, shown.split("\n"))) <= 80
+    assert "correct" in shown and "no_answer" in shown and "more lines" in shown and "\x1b" not in shown
+    env.close()
+    env.close()
+
+
+@each_id
+def test_default_data_pass_the_public_check(env_id):
+    check_dataset(gym.make(env_id).unwrapped.dataset, limit=50)

@@ -1,0 +1,23 @@
+"""Answer extraction, verdicts and solution modes, without any environment or model."""
+
+from .countdown import CountdownGold, parse_gold, verify_countdown
+from .expressions import ExpressionError, mode_key
+from .extract import extract
+from .registry import TASKS, register, verify
+from .solver import solve
+from .verdict import Status, Verdict
+
+__all__ = [
+    "TASKS",
+    "CountdownGold",
+    "ExpressionError",
+    "Status",
+    "Verdict",
+    "extract",
+    "mode_key",
+    "parse_gold",
+    "register",
+    "solve",
+    "verify",
+    "verify_countdown",
+]

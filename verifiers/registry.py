@@ -1,0 +1,37 @@
+"""The table of tasks: one name in, one verdict out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .countdown import verify_countdown
+from .verdict import Verdict
+
+Verifier = Callable[..., Verdict]  # (completion, gold, *, mode, **options) -> Verdict
+
+TASKS: dict[str, Verifier] = {}  # accepted name (aliases included) -> verifier
+
+
+def register(name: str, verifier: Verifier, aliases: Iterable[str] = ()) -> None:
+    """Add a task under ``name`` and its aliases. Raises ValueError if a name belongs to another verifier."""
+    names = (name, *aliases)
+    for each in names:
+        if TASKS.get(each, verifier) is not verifier:
+            raise ValueError(f"expected a new task name, got {each!r}, which another verifier has; choose a different name")
+    TASKS.update(dict.fromkeys(names, verifier))
+
+
+def verify(task: str, completion: str, gold: Any, *, mode: str = "lenient", **options: Any) -> Verdict:
+    """Judge one completion. ``mode="strict"`` wants the answer in a tag or a box; ``options`` are those of the task's verifier.
+
+    Raises ValueError for an unknown task, an unknown mode or a malformed gold, TypeError for a completion that is not a str or an option
+    that the task does not have.
+    """
+    verifier = TASKS.get(task)
+    if verifier is None:
+        raise ValueError(f"expected a task out of {', '.join(sorted(TASKS))}; got {task!r}")
+    return verifier(completion, gold, mode=mode, **options)
+
+
+register("countdown", verify_countdown, aliases=["rg_countdown"])
