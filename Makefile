@@ -22,7 +22,7 @@ install: $(STAMP)
 # torch comes first and by its pinned version: a range would let pip choose a newer release than the one this repository is tested with.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit("setpo-envs: the pinned set of constraints.txt needs Python 3.11 or newer, found %d.%d; try make PYTHON=python3.12" % v)'
-	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing the pinned set into $(VENV): 1.5 GB and about a minute with a CPU build of torch, more with a CUDA build"
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train,report,hub,dev]"

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+_EXTRAS = {"torch": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; errors that a user can act on are one line on standard error and exit status 2."""
@@ -17,6 +19,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = arguments.pop("command")
     try:
         return int(command(**arguments) or 0)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        print(f'setpo: this command needs {error.name}: pip install "setpo-envs[{extra}]"', file=sys.stderr)
+        return 2
     except (ValueError, OSError, TypeError) as error:
         if os.environ.get("SETPO_DEBUG"):
             raise
@@ -28,7 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="setpo", description="Group environments, set-level credit, and training that keeps answers diverse.")
+    parser = argparse.ArgumentParser(
+        prog="setpo", description="Group environments, set-level credit, and training that keeps answers diverse."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, function: Any, text: str) -> argparse.ArgumentParser:
@@ -57,7 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     p = add("train", train, "Train the tiny policy with GRPO or GSPO and, if asked, a set shaper.")
     p.add_argument("--warm-start", required=True, help="checkpoint to start from")
     p.add_argument("--out", type=Path, required=True, help="run folder; started again, it goes on")
-    p.add_argument("--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as shaper='\"setpo\"' or steps=100")
+    p.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as shaper='\"setpo\"' or steps=100"
+    )
 
     p = add("eval", evaluate, "Sample n completions a problem into an append-only groups.jsonl and print the metrics.")
     p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.pt or a warm start")
@@ -102,7 +114,7 @@ def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
     from .report import write_report
     from .results import print_table
 
-    lines = studies.demo(out, warm_start=None if from_scratch else studies.packaged_warm_start(), **sizes)
+    lines = studies.demo(out, packaged=None if from_scratch else studies.packaged_warm_start(), **sizes)
     paths = write_report(out)
     print()
     print_table(lines)
@@ -111,16 +123,17 @@ def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
 
 def study(*, out: Path, **sizes: Any) -> None:
     _check_writable(out)
-    from . import study as studies
+    from .compare import write_tables
     from .report import write_report
     from .results import print_table
+    from .study import study as run
 
-    lines = studies.study(out, **sizes)
+    lines = run(out, **sizes)
     paths = write_report(out)
     print()
     print_table(lines)
     print()
-    print(studies.write_comparisons(lines, out))
+    print(write_tables(lines, out))
     print("\n" + "\n".join(f"wrote {path}" for path in paths))
 
 
@@ -152,7 +165,9 @@ def train(*, warm_start: str, out: Path, **fields: Any) -> None:
     for assignment in fields["set"]:
         name, _, text = assignment.partition("=")
         if name not in TrainConfig.__dataclass_fields__:
-            raise ValueError(f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(TrainConfig.__dataclass_fields__)}), got {assignment!r}")
+            raise ValueError(
+                f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(TrainConfig.__dataclass_fields__)}), got {assignment!r}"
+            )
         try:
             settings[name] = json.loads(text)
         except json.JSONDecodeError:
@@ -167,6 +182,7 @@ def evaluate(
 ) -> None:
     _check_writable(out.parent)
     import gymnasium as gym
+
     from setpo_envs.shapers.base import make_shaper
 
     from .evaluate import evaluate as run

@@ -132,7 +132,7 @@ def embedding_map_figure(problems: Sequence[MapProblem], columns: Sequence[str],
             if row is next(iter(problem.rows.values())):
                 line[0].set_title(problem.title, loc="left", fontsize=9, fontweight="bold")
     for axes, name in zip(panels, columns, strict=False):
-        axes.set_title(name, fontsize=10, pad=20)  # above the problem's title
+        axes.annotate(name, (0.5, 1), (0, 22), xycoords="axes fraction", textcoords="offset points", ha="center", fontsize=10)
     return figure
 
 

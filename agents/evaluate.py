@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from setpo_envs.datasets.problem import Dataset
 from setpo_envs.metrics import bootstrap_interval, pass_at_k, summarize_groups
 from setpo_envs.shapers.base import Shaper
@@ -68,15 +69,11 @@ def _sample_chunk(
     stream = np.random.SeedSequence([seed, int(indices[0])])
     generator = torch.Generator().manual_seed(int(stream.generate_state(1)[0]))
     problems = [dataset[int(i)] for i in indices]
-    batch = rollout(
-        policy, problems, n, shaper=shaper, generator=generator, rng=np.random.default_rng(stream), temperature=temperature
-    )
+    batch = rollout(policy, problems, n, shaper=shaper, generator=generator, rng=np.random.default_rng(stream), temperature=temperature)
     with torch.no_grad():
         _, entropy_NGT = policy.log_probs(batch.samples, temperature=1.0)
     entropy_N = entropy_NGT.sum((1, 2)) / batch.samples.mask_NGT.sum((1, 2))
-    return [
-        batch.groups.to_json(i, index=int(index), seed=seed, entropy=round(entropy_N[i].item(), 6)) for i, index in enumerate(indices)
-    ]
+    return [batch.groups.to_json(i, index=int(index), seed=seed, entropy=round(entropy_N[i].item(), 6)) for i, index in enumerate(indices)]
 
 
 def _whole_chunks(path: Path, total: int) -> list[dict[str, Any]]:

@@ -10,23 +10,27 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
+import platform
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import setpo_envs
+import numpy as np
 import torch
+
+import setpo_envs
 from setpo_envs.datasets.problem import Dataset
 from setpo_envs.metrics import summarize_groups
 from setpo_envs.shapers.base import make_shaper
 
 from .evaluate import evaluate
 from .jsonl import append_lines, read_lines
+from .policies.tiny import TinyPolicy
 from .progress import progress
 from .trainer import TrainConfig, Trainer, load_policy
 from .warm_start import WarmStartConfig, warm_start
@@ -64,7 +68,7 @@ class Plan:
 
     def dataset(self, split: str) -> Dataset:
         env = gym.make("setpo/Countdown-v0", split=split, shaper=None, **self.env_kwargs)
-        return env.unwrapped.dataset  # type: ignore[attr-defined, no-any-return]
+        return env.unwrapped.dataset  # type: ignore[attr-defined]
 
     def warm_start_path(self, seed: int) -> Path:
         return self.out / "warm_start" / f"seed{seed}.pt"
@@ -85,6 +89,11 @@ class Job:
         if self.arm is None:
             return self.plan.out / "base" / f"seed{self.warm_start_seed}"
         return self.plan.out / "runs" / f"{self.arm.name}-seed{self.seed}"
+
+    @property
+    def run(self) -> str:
+        """The run's folder within the study's, which names it in ``results.jsonl``."""
+        return str(self.folder.relative_to(self.plan.out))
 
     @property
     def config(self) -> TrainConfig:
@@ -113,18 +122,24 @@ def run_warm_start(plan: Plan, seed: int) -> None:
 def run_job(job: Job) -> None:
     """Train with snapshots along the way, then evaluate each split; whatever is already on disk is not done again."""
     plan, observer = job.plan, make_shaper("setpo", **OBSERVER)
+    validation = plan.dataset("validation")
+    few = range(min(plan.snapshot_problems, len(validation)))
+
+    def snapshot(policy: TinyPolicy, step: int) -> None:
+        if step < job.final_step or "validation" not in job.splits:  # the whole split is sampled below
+            path = job.groups_path("validation", step)
+            evaluate(policy, validation, path, n=plan.eval_samples, seed=0, indices=few, shaper=observer, label=f"snapshot {step}")
+
     if job.arm is None:
         policy = load_policy(plan.warm_start_path(job.warm_start_seed))
+        snapshot(policy, 0)
     else:
         trainer = Trainer(job.config, job.folder)
-        validation = plan.dataset("validation")
-        few = range(min(plan.snapshot_problems, len(validation)))
-        for step in sorted({round(plan.steps * i / plan.snapshots) for i in range(1, plan.snapshots)}):
+        policy = trainer.policy
+        for step in sorted({round(plan.steps * i / plan.snapshots) for i in range(1, plan.snapshots + 1)}):
             if trainer.step <= step:
-                policy = trainer.run(until=step)
-                path = job.groups_path("validation", step)
-                evaluate(policy, validation, path, n=plan.eval_samples, seed=0, indices=few, shaper=observer, label=f"snapshot {step}")
-        policy = trainer.run()
+                trainer.run(until=step)
+                snapshot(policy, step)
     for split in job.splits:
         dataset = plan.dataset(split)
         indices = range(len(dataset) if plan.eval_problems is None else min(plan.eval_problems, len(dataset)))
@@ -145,7 +160,7 @@ def result_lines(job: Job) -> Iterable[dict[str, Any]]:
             "step": job.final_step,
             **summarize_groups(rows),
             "entropy": sum(row["entropy"] for row in rows) / len(rows),
-            "run": str(job.folder.relative_to(job.plan.out)),
+            "run": job.run,
             "settings": job.arm.settings if job.arm else {},
         }
 
@@ -155,34 +170,41 @@ def run_jobs(jobs: Sequence[Job], *, workers: int = 2) -> list[dict[str, Any]]:
 
     New lines are appended to ``results.jsonl`` in the study's folder. The output of each job is in its ``log.txt``.
     """
-    plan = jobs[0].plan
-    path = plan.out / "results.jsonl"
+    path = jobs[0].plan.out / "results.jsonl"
     known = {(line["run"], line["split"]): line for line in read_lines(path, partial_tail="drop")} if path.exists() else {}
-    todo = [job for job in jobs if any((str(job.folder.relative_to(plan.out)), split) not in known for split in job.splits)]
-    trained = [job for job in todo if job.arm is not None]
-    with _pool(workers) as pool, append_lines(path) as write:
-        bar = progress((), f"{len(jobs) - len(todo)} of {len(jobs)} runs done", total=plan.steps * len(trained) or 1)
-        pending = {pool.submit(_logged, run_job, job.folder, job): job for job in todo}
-        finished = len(jobs) - len(todo)
-        while pending:
-            time.sleep(0.5)
-            for future in [future for future in pending if future.done()]:
-                job = pending.pop(future)
-                try:
-                    future.result()
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    print(f"\n{job.folder.name} failed; its log is {job.folder / 'log.txt'}", file=sys.stderr)
-                    raise
+    todo = [job for job in jobs if any((job.run, split) not in known for split in job.splits)]
+    if todo:
+        with append_lines(path) as write:
+            for job in _finished(todo, workers, already=len(jobs) - len(todo)):
                 for line in result_lines(job):
-                    if (line["run"], line["split"]) not in known:
-                        known[line["run"], line["split"]] = line
+                    if known.setdefault((line["run"], line["split"]), line) is line:
                         write(line)
-                finished += 1
-                bar.set_description(f"{finished} of {len(jobs)} runs done")
-            bar.update(sum(_count_lines(job.folder / "metrics.jsonl") for job in trained) - bar.n)
-        bar.close()
-    return [known[str(job.folder.relative_to(plan.out)), split] for job in jobs for split in job.splits]
+    return [known[job.run, split] for job in jobs for split in job.splits]
+
+
+def _finished(todo: Sequence[Job], workers: int, already: int) -> Iterator[Job]:
+    """Run jobs and yield each when it is done; the first that fails, or an interrupt, cancels those not begun."""
+    trained = [job for job in todo if job.arm is not None]
+    total = already + len(todo)
+    with _pool(workers) as pool:
+        pending = {pool.submit(_logged, run_job, job.folder, job): job for job in todo}
+        bar = progress((), f"{already} of {total} runs done", total=todo[0].plan.steps * len(trained) or 1)
+        try:
+            while pending:
+                time.sleep(0.5)
+                for future in [future for future in pending if future.done()]:
+                    job = pending.pop(future)
+                    if future.exception() is not None:
+                        print(f"\n{job.run} failed; its log is {job.folder / 'log.txt'}", file=sys.stderr)
+                    future.result()
+                    yield job
+                    bar.set_description(f"{total - len(pending)} of {total} runs done")
+                bar.update(sum(_count_lines(job.folder / "metrics.jsonl") for job in trained) - bar.n)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        finally:
+            bar.close()
 
 
 def run_warm_starts(plan: Plan, seeds: Sequence[int], *, workers: int = 2) -> None:
@@ -218,13 +240,15 @@ def _count_lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def save_plan(plan: Plan, extra: dict[str, Any]) -> None:
-    """Write ``study.json``: what was run, with the versions it was run with."""
-    import platform
-
-    import numpy
-
-    versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__, "gymnasium": gym.__version__}
+def save_plan(plan: Plan) -> None:
+    """Write ``study.json``: what is run, and the versions it is run with. A folder of another plan is refused (ValueError)."""
+    path = plan.out / "study.json"
+    mine = json.loads(json.dumps({key: value for key, value in asdict(plan).items() if key != "out"}))
+    if path.exists():
+        saved = json.loads(path.read_text(encoding="utf-8"))["plan"]
+        differing = [f"{key}: saved {saved.get(key)!r}, asked {mine[key]!r}" for key in mine if saved.get(key) != mine[key]]
+        if differing:
+            raise ValueError(f"{plan.out} holds runs of another size ({'; '.join(differing)}). Use another folder or delete it.")
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__, "gymnasium": gym.__version__}
     plan.out.mkdir(parents=True, exist_ok=True)
-    record = {**asdict(plan), "out": plan.out.name, **extra, "versions": versions}
-    (plan.out / "study.json").write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({"plan": mine, "versions": versions}, indent=2) + "\n", encoding="utf-8")

@@ -32,12 +32,11 @@ def keep_lines(path: Path, n: int | None = None) -> int:
     if not path.exists():
         return 0
     lines = path.read_bytes().splitlines(keepends=True)
-    if lines and not lines[-1].endswith(b"\n"):
-        lines.pop()
-    lines = lines[:n]
-    with open(path, "rb+") as file:
-        file.truncate(sum(map(len, lines)))
-    return len(lines)
+    whole = [line for line in lines if line.endswith(b"\n")][:n]
+    if len(whole) < len(lines):
+        with open(path, "rb+") as file:
+            file.truncate(sum(map(len, whole)))
+    return len(whole)
 
 
 @contextmanager

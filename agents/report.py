@@ -175,7 +175,7 @@ def page_groups(file: GroupsFile, shaper: SetPO, n_problems: int) -> Iterable[di
             "n_modes": line["metadata"].get("n_modes"),
             "records": [dict(zip(("text", "status", "reason", "mode"), key, strict=True)) for key in unique],
             "members": [unique[key] for key in keys],
-            "credits": [round(credit, 4) for credit in line["credits"]],
+            "credits": [round(credit, 6) for credit in line["credits"]],
             "similarity": base64.b64encode(np.rint(100 * similarity).astype(np.uint8).tobytes()).decode(),
             "defined": line["defined"],
             "diversity": line["diversity"] if np.isfinite(line["diversity"]) else None,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from setpo_envs import verify_groups
 from setpo_envs.datasets.problem import Problem
 from setpo_envs.shapers.base import Shaper, apply_shaper
@@ -73,8 +74,9 @@ def summary(lines: list[dict[str, Any]]) -> Iterator[str]:
     n = sum(map(len, correct))
     credits = np.array([credit for line in lines for credit in line["credits"]])
     distinct = [len({key for key, right in zip(line["mode_keys"], group) if right}) for line, group in zip(lines, correct)]
-    yield f"{len(lines)} groups, {n} completions: {sum(map(sum, correct)) / n:.1%} correct, {np.mean(distinct):.2f} distinct correct modes a group"
-    yield f"SetPO credit: mean |s| {np.abs(credits).mean():.4f}, largest {credits.max():+.4f}, least {credits.min():+.4f}, mean D {np.mean([line['diversity'] for line in lines]):+.3f}"
+    accuracy, diversity = sum(map(sum, correct)) / n, np.mean([line["diversity"] for line in lines])
+    yield f"{len(lines)} groups, {n} completions: {accuracy:.1%} correct, {np.mean(distinct):.2f} distinct correct modes a group"
+    yield f"credit: mean |c| {np.abs(credits).mean():.4f}, from {credits.min():+.4f} to {credits.max():+.4f}; mean D {diversity:+.3f}"
     for name in ("check_verdict", "source_verdict"):
         pairs = [
             (line["problem_id"], i, verdict, right)
@@ -86,4 +88,3 @@ def summary(lines: list[dict[str, Any]]) -> Iterator[str]:
             unlike = [pair for pair in pairs if pair[2] != pair[3]]
             yield f"{name}: agrees on {len(pairs) - len(unlike)} of {len(pairs)}"
             yield from (f"  {problem_id} completion {i}: source {theirs}, here {ours}" for problem_id, i, theirs, ours in unlike[:20])
-

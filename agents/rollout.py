@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+
 from setpo_envs import verify_groups
 from setpo_envs.datasets.problem import Problem
 from setpo_envs.group import Groups

@@ -17,8 +17,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import setpo_envs
 import torch
+
+import setpo_envs
 
 from . import checkpoint
 from .advantages import BASE_ADVANTAGES, combine, shaping_ratio
@@ -87,7 +88,6 @@ class Trainer:
         for name, table in (("algorithm", LOSSES), ("base_advantage", BASE_ADVANTAGES)):
             if getattr(config, name) not in table:
                 raise ValueError(f"expected {name} to be one of {sorted(table)}, got {getattr(config, name)!r}")
-        claim(folder, config)
         env = gym.make(
             config.env, group_size=config.group_size, shaper=config.shaper, shaper_kwargs=config.shaper_kwargs or None, **config.env_kwargs
         )
@@ -101,6 +101,7 @@ class Trainer:
         self.problem_rng, self.shaper_rng = np.random.default_rng(problem_seed), np.random.default_rng(shaper_seed)
         self.generator = torch.Generator().manual_seed(int(sample_seed.generate_state(1)[0]))
         self.step = 0
+        claim(folder, config)  # last: a configuration that cannot run claims no folder
         self._resume()
 
     def run(self, until: int | None = None) -> TinyPolicy:
@@ -153,9 +154,7 @@ class Trainer:
             log_probs_NGT, entropy_NGT = self.policy.log_probs(samples, temperature=config.temperature)
             log_probs = log_probs_NGT.flatten(0, 1)
             old = samples.log_probs_NGT.flatten(0, 1)
-            loss, clipped = LOSSES[config.algorithm](
-                log_probs, old, advantages_NG[rows].flatten(), mask, clip_low=low, clip_high=high
-            )
+            loss, clipped = LOSSES[config.algorithm](log_probs, old, advantages_NG[rows].flatten(), mask, clip_low=low, clip_high=high)
             entropy = sequence_mean(entropy_NGT.flatten(0, 1), mask).mean()
             objective = loss - config.entropy_coefficient * entropy if config.entropy_coefficient else loss
             kl = torch.zeros(())
@@ -254,4 +253,3 @@ def check_same_config(saved: dict[str, Any], config: TrainConfig, path: Path) ->
     differing = [f"{k}: saved {saved.get(k)!r}, asked {mine.get(k)!r}" for k in sorted(saved | mine) if saved.get(k) != mine.get(k)]
     if differing:
         raise ValueError(f"{path} belongs to a run with another configuration ({'; '.join(differing)}). Use another folder or delete it.")
-

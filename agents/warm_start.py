@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from setpo_envs.datasets.problem import Dataset
 from setpo_verifiers.expressions import normal_form, parse, render
 

@@ -7,6 +7,7 @@ trap 'rm -rf "$work"' EXIT
 
 python="${PYTHON:-python3}"
 "$python" -m venv "$work/venv"
+rm -rf build/lib # files of an earlier build would end up in the wheel
 "$work/venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work/dist" .
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check verifiers openai-agents
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$work"/dist/*.whl

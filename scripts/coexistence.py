@@ -2,15 +2,20 @@
 
 from importlib.metadata import files, version
 
-import agents
 import gymnasium
-import verifiers
 
+import agents
 import setpo_agents
 import setpo_envs
 import setpo_verifiers
+import verifiers
 
-for module, distribution in ((verifiers, "verifiers"), (agents, "openai-agents"), (setpo_agents, "setpo-envs"), (setpo_verifiers, "setpo-envs")):
+for module, distribution in (
+    (verifiers, "verifiers"),
+    (agents, "openai-agents"),
+    (setpo_agents, "setpo-envs"),
+    (setpo_verifiers, "setpo-envs"),
+):
     if not any(path.locate().samefile(module.__file__) for path in files(distribution) or () if path.name == "__init__.py"):
         raise SystemExit(f"{module.__name__} was imported from {module.__file__}, which {distribution} did not install")
 

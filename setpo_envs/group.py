@@ -118,7 +118,7 @@ class Groups:
             **extra,
             "prompt": problem.prompt,
             "gold": problem.gold,
-            "metadata": dict(problem.metadata),
+            "metadata": {key: list(value) if isinstance(value, tuple) else value for key, value in problem.metadata.items()},
             "completions": [str(text) for text in self.completions_NG[n]],
             "truncated": [is_truncated(text) for text in self.completions_NG[n]],
         }

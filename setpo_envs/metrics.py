@@ -218,7 +218,8 @@ def summarize_groups(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     Keys: ``pass@k`` and ``distinct@k`` (k = 1, 2, 4, ... and the group size n), ``avg@n``, ``maj@n``, ``pcmd`` with
     ``pcmd_eligible``, ``width``, ``average_mode``, ``recovery`` (over problems whose metadata has ``n_modes``), the same at
     string level as ``distinct_strings@k``, ``pcmd_strings``, ``width_strings``, ``average_mode_strings``; shares
-    ``well_formed`` and ``truncated``; ``entropy`` where rows have it; counts ``n_problems``, ``n_samples``, ``undecided``; and ``per_problem`` lists
+    ``well_formed`` and ``truncated``; ``entropy`` where rows have it; counts ``n_problems``, ``n_samples``, ``undecided``; and
+    ``per_problem`` lists
     ``correct`` and ``distinct``. A metric that is undefined on these rows is None.
 
     Samples without a verdict (timeout, error) are undecided: they are counted and left out, and a problem with fewer than k

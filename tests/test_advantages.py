@@ -20,9 +20,7 @@ def test_golden_vectors():
 
 def test_setpo_advantage_golden_vector():
     credits, _, _ = setpo_credits((LABELS[:, None] == LABELS).astype(float)[None])
-    np.testing.assert_allclose(
-        combine(grpo(REWARDS), credits, 0.05), [[0.641547] * 3 + [0.649248] + [-1.287240] * 2], atol=1e-6
-    )
+    np.testing.assert_allclose(combine(grpo(REWARDS), credits, 0.05), [[0.641547] * 3 + [0.649248] + [-1.287240] * 2], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", BASE_ADVANTAGES)

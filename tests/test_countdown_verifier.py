@@ -311,6 +311,7 @@ def test_any_text_gets_a_verdict(text, mode):
         {"nums": np.array([3, 5]), "target": np.int64(8)},
         '{"numbers": [3, 5], "target": 8}',
         '{"target": 8, "nums": [3, 5]}',
+        "3 + 5",
         CountdownGold((3, 5), 8),
     ],
 )
@@ -324,7 +325,24 @@ def test_gold_forms(gold):
 @pytest.mark.parametrize(
     "gold",
     [
-        *[None, 8, "", "8", "3+5", "null", "[3, 5]", '"{}"', "{", "[" * 100_000, b'{"numbers": [3, 5], "target": 8}', [3, 5], (3, 5)],
+        *[
+            None,
+            8,
+            "",
+            "8",
+            "(8)",
+            "3+",
+            "3/5",
+            "3/(5-5)",
+            "null",
+            "[3, 5]",
+            '"{}"',
+            "{",
+            "[" * 100_000,
+            b'{"numbers": [3, 5], "target": 8}',
+            [3, 5],
+            (3, 5),
+        ],
         *[
             {},
             {"numbers": [3, 5]},

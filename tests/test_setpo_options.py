@@ -123,17 +123,23 @@ def test_no_penalty_without_a_verdict():
     assert credits[3] <= -1 and credits[4] == credits[5] == 0
 
 
+@pytest.mark.parametrize("size", [3, 7, 64])
+def test_zscore_does_not_amplify_rounding(size):
+    # members that are all equally similar (a rotated simplex): only rounding of the float32 kernel tells them apart
+    rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(size + 1, size + 1)))[0]
+    simplex = np.eye(size, size + 1) + np.eye(size + 1)[-1] * 0.8
+    shaper = SetPO(embedder=lambda groups: (simplex @ rotation)[None], scale="zscore")
+    groups = make_groups([["text"] * size])
+    assert np.ptp(draw(SetPO(embedder=shaper.embedder), groups).credits) > 0
+    assert (draw(shaper, groups).credits == 0).all()
+
+
 @pytest.mark.parametrize("embedder", ["ngram", "expression"])
-def test_zscore_does_not_amplify_rounding(embedder):
-    # distinct members that are all equally similar: only rounding of the float32 kernel tells them apart
-    keys = [f"{a}+{b}" for a, b in ((1, 2), (3, 4), (5, 6), (7, 8), (9, 10), (11, 12), (13, 14))]
-    groups = make_groups([keys, ["1+2"] * 7], [keys, ["1+2"] * 7])
-    if embedder == "ngram":
-        groups = make_groups([["same"] * 7, [""] * 7])
-    credits = draw(SetPO(embedder=embedder, scale="zscore"), groups).credits
-    assert (credits == 0).all()
+def test_identical_completions_have_no_spread(embedder):
+    groups = make_groups([["same"] * 7, [""] * 7], [["1+2"] * 7, [None] * 7])
+    assert (draw(SetPO(embedder=embedder, scale="zscore"), groups).credits == 0).all()
     raw = draw(SetPO(embedder=embedder), groups).credits
-    assert np.ptp(raw, axis=1).max() < 1e-7
+    assert abs(raw).max() < 1e-7  # one fewer of the same changes no mass
 
 
 def test_small_groups_and_empty_texts_are_never_nan():

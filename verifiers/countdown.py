@@ -75,22 +75,29 @@ def verify_countdown(
 
 
 def parse_gold(gold: Any) -> CountdownGold:
-    """``{"numbers": [...], "target": n}`` or the hub's ``{"nums": [...], "target": n}``, or JSON text of one.
+    """``{"numbers": [...], "target": n}``, the hub's ``{"nums": [...], "target": n}``, JSON text of one, or a solution.
+
+    A solution is an expression such as ``95 - 20 - 28``: its literals are the numbers, its value is the target.
 
     Raises ValueError unless there is at least one number, all are non-negative integers of at most 12 digits and the target is an integer.
     """
     try:
-        return _parse_json(gold) if isinstance(gold, str) else _parse_mapping(gold)
-    except (TypeError, KeyError, ValueError, RecursionError) as error:
+        return _parse_text(gold) if isinstance(gold, str) else _parse_mapping(gold)
+    except (TypeError, KeyError, ValueError, ZeroDivisionError, RecursionError) as error:
         raise ValueError(
             'expected a Countdown gold {"numbers": [non-negative integers], "target": integer} ("nums" is as good; a mapping or its JSON '
-            f"text), got {repr(gold)[:200]}"
+            f"text) or an expression that solves it, got {repr(gold)[:200]}"
         ) from error
 
 
 @lru_cache(maxsize=4096)
-def _parse_json(text: str) -> CountdownGold:
-    return _parse_mapping(json.loads(text))
+def _parse_text(text: str) -> CountdownGold:
+    if text.lstrip().startswith("{"):
+        return _parse_mapping(json.loads(text))
+    tree = parse(_normalise(text))
+    if isinstance(tree, int):
+        raise ValueError("a lone number solves nothing")  # more likely a target whose numbers were lost
+    return _check_gold(values(tree)[-1], *literals(tree))
 
 
 def _parse_mapping(gold: Any) -> CountdownGold:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
-from setpo_envs import Completion
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from setpo_envs import Completion
 
 from .base import Samples
 
@@ -114,6 +115,10 @@ class TinyPolicy(nn.Module):
                     residual = name.endswith(("out.weight", "down.weight"))
                     nn.init.normal_(weight, std=0.02 / math.sqrt(2 * self.config.n_layers) if residual else 0.02)
 
+    @property
+    def layers(self) -> list[Block]:
+        return cast(list[Block], list(self.blocks))
+
     def forward(self, prompt_NP: Tensor, tokens_NGT: Tensor) -> Tensor:
         """Logits (N, G, T, V) for every completion token; each prompt is computed once for its whole group."""
         N, G, T = tokens_NGT.shape
@@ -124,7 +129,7 @@ class TinyPolicy(nn.Module):
             y = (self.embed(tokens_NGT[..., :-1]) + self.position.weight[P : P + T - 1]).reshape(N * G, T - 1, -1)
             # queries see the whole prompt and, among completions, no later position
             visible = torch.ones(T - 1, P + T - 1, dtype=torch.bool).tril(P)
-            for block, (key, value) in zip(self.blocks, prefix):
+            for block, (key, value) in zip(self.layers, prefix):
                 q, k, v = block.heads(y)
                 k, v = (torch.cat([repeat(shared, G), own], dim=2) for shared, own in ((key, k), (value, v)))
                 y = block.finish(y, attend(q, k, v, visible))
@@ -137,7 +142,7 @@ class TinyPolicy(nn.Module):
         x = self.embed(prompt_NP) + self.position.weight[:P]
         causal = torch.ones(P, P, dtype=torch.bool).tril()
         prefix = []
-        for block in self.blocks:
+        for block in self.layers:
             q, k, v = block.heads(x)
             prefix.append((k, v))
             x = block.finish(x, attend(q, k, v, causal))
@@ -175,7 +180,7 @@ class TinyPolicy(nn.Module):
             if t == T - 1 or not alive.any():
                 break
             h = (self.embed(token) + self.position.weight[P + t])[:, None]
-            for block, (keys, values) in zip(self.blocks, caches):
+            for block, (keys, values) in zip(self.layers, caches):
                 q, keys[:, :, P + t : P + t + 1], values[:, :, P + t : P + t + 1] = block.heads(h)
                 h = block.finish(h, attend(q, keys[:, :, : P + t + 1], values[:, :, : P + t + 1]))
         ids = torch.stack(tokens, 1)

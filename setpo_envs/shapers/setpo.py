@@ -241,7 +241,7 @@ class SetPO:
         credits_NG, diversity_N, defined_N = setpo_credits(self.similarity(groups), members_NG, self.g)
         credits_NG = self._scaled(credits_NG, members_NG)
         if self.malformed == "min_minus_one":
-            least_N1 = np.where(members_NG, credits_NG, -1.0).min(axis=1, keepdims=True, initial=-1.0)
+            least_N1 = np.where(members_NG, credits_NG, -1.0).min(axis=1, keepdims=True)
             outside_NG = ~members_NG & groups.valid & defined_N[:, None]
             credits_NG = np.where(outside_NG, least_N1, credits_NG)
         if self.apply_to == "correct":

@@ -1,0 +1,67 @@
+"""Evaluation: append-only, resumable to the same samples, and its metrics are those of the stored groups."""
+
+import json
+
+import pytest
+import torch
+from tiny_run import POLICY, SETPO, dataset
+
+from setpo_agents.evaluate import CHUNK, evaluate, metrics_table
+from setpo_agents.policies.tiny import TinyPolicy
+from setpo_envs.shapers.base import make_shaper
+from setpo_verifiers import verify
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return TinyPolicy(POLICY, seed=1)
+
+
+@pytest.fixture(scope="module")
+def problems():
+    data = dataset()
+    assert len(data) > CHUNK + 5
+    return data
+
+
+def run(policy, problems, path, **kwargs):
+    return evaluate(policy, problems, path, n=4, seed=7, indices=range(CHUNK + 5), shaper=make_shaper("setpo", **SETPO), **kwargs)
+
+
+def test_lines_hold_the_whole_group(policy, problems, tmp_path):
+    lines = run(policy, problems, tmp_path / "groups.jsonl")
+    assert [json.loads(text) for text in (tmp_path / "groups.jsonl").read_text().splitlines()] == lines
+    for i, line in enumerate(lines):
+        assert (line["index"], line["problem_id"], len(line["completions"])) == (i, problems[i].problem_id, 4)
+        verdicts = [verify(line["task"], text, line["gold"]) for text in line["completions"]]
+        assert [verdict.reward for verdict in verdicts] == line["rewards"]
+        assert [verdict.mode_key for verdict in verdicts] == line["mode_keys"]
+
+
+@pytest.mark.parametrize("keep", [0, 3, CHUNK, CHUNK + 2])
+def test_stopped_anywhere_it_goes_on_to_the_same_samples(policy, problems, tmp_path, keep):
+    whole = tmp_path / "whole.jsonl"
+    run(policy, problems, whole)
+    part = tmp_path / "part.jsonl"
+    raw = whole.read_bytes().splitlines(keepends=True)
+    part.write_bytes(b"".join(raw[:keep]) + raw[keep][:40])
+    torch.manual_seed(99)  # the global stream has no say
+    run(policy, problems, part)
+    assert part.read_bytes() == whole.read_bytes()
+
+
+def test_finished_file_is_only_read(policy, problems, tmp_path):
+    lines = run(policy, problems, tmp_path / "groups.jsonl")
+    assert run(None, problems, tmp_path / "groups.jsonl") == lines  # no policy is needed
+
+
+def test_another_evaluation_is_not_appended_to(policy, problems, tmp_path):
+    run(policy, problems, tmp_path / "groups.jsonl")
+    with pytest.raises(ValueError, match="holds another evaluation"):
+        evaluate(policy, problems, tmp_path / "groups.jsonl", n=4, seed=8)
+
+
+def test_metrics_table_states_intervals(policy, problems, tmp_path):
+    table = metrics_table(run(policy, problems, tmp_path / "groups.jsonl"))
+    assert "pass@4" in table and "distinct@4" in table and "[" in table
+    assert max(map(len, table.splitlines())) <= 80

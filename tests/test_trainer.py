@@ -1,0 +1,155 @@
+"""The training loop: it learns, it logs, and a run killed at any moment ends in the same weights."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_run import SETPO, config, make_warm_start
+
+from setpo_agents import checkpoint
+from setpo_agents.trainer import TrainConfig, Trainer, load_policy
+
+RUN = """
+import json, sys
+from pathlib import Path
+import torch
+from setpo_agents.trainer import TrainConfig, Trainer
+torch.set_num_threads(1)
+Trainer(TrainConfig(**json.loads(sys.argv[1])), Path(sys.argv[2])).run()
+"""
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    return make_warm_start(tmp_path_factory.mktemp("warm") / "start.pt")
+
+
+def weights(folder: Path):
+    return checkpoint.load(folder / "checkpoint.pt")["policy"]
+
+
+def assert_same_weights(a, b):
+    assert a.keys() == b.keys()
+    assert all(torch.equal(a[name], b[name]) for name in a), "weights differ"
+
+
+def metrics(folder: Path):
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in line.items() if key not in ("seconds", "tokens_per_second")} for line in lines]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"algorithm": "gspo"},
+        {"shaper": None, "shaper_kwargs": {}, "credit_coefficient": 0.0, "kl_coefficient": 0.1, "entropy_coefficient": 0.01},
+        {"shaper": "shuffled", "shaper_kwargs": {"of": "setpo", "of_kwargs": SETPO}, "base_advantage": "dr_grpo"},
+    ],
+)
+def test_a_run_in_two_parts_is_the_run_in_one(start, tmp_path, fields):
+    Trainer(config(start, **fields), tmp_path / "whole").run()
+    Trainer(config(start, **fields), tmp_path / "parts").run(until=3)
+    Trainer(config(start, **fields), tmp_path / "parts").run()
+    assert_same_weights(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
+    assert metrics(tmp_path / "whole") == metrics(tmp_path / "parts")
+    assert [line["step"] for line in metrics(tmp_path / "whole")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_killed_runs_resume_to_the_same_weights(start, tmp_path):
+    settings = config(start, steps=40, checkpoint_every=3)
+    whole = tmp_path / "whole"
+    Trainer(settings, whole).run()
+    killed, folder = 0, tmp_path / "killed"
+    command = [sys.executable, "-c", RUN, json.dumps(asdict(settings)), str(folder)]
+    for steps in (2, 11, 23):  # wait for that many steps, then kill without warning
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        log = folder / "metrics.jsonl"
+        while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < steps):
+            time.sleep(0.002)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            killed += process.wait() == -signal.SIGKILL
+    assert killed >= 2, "the run ended before it could be killed"
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    assert_same_weights(weights(whole), weights(folder))
+    assert metrics(whole) == metrics(folder)
+
+
+def test_a_damaged_tail_of_the_log_is_repaired(start, tmp_path):
+    Trainer(config(start), tmp_path / "whole").run()
+    Trainer(config(start), tmp_path / "cut").run(until=4)
+    with open(tmp_path / "cut" / "metrics.jsonl", "a") as file:
+        file.write('{"step": 5, "reward": 0.')
+    Trainer(config(start), tmp_path / "cut").run()
+    assert metrics(tmp_path / "whole") == metrics(tmp_path / "cut")
+
+
+def test_reinforcement_learning_raises_the_reward(tmp_path):
+    start = make_warm_start(tmp_path / "start.pt", steps=400)
+    plain = {"shaper": None, "shaper_kwargs": {}, "credit_coefficient": 0.0}
+    Trainer(config(start, steps=80, prompts_per_step=16, group_size=16, checkpoint_every=80, **plain), tmp_path / "run").run()
+    rewards = [line["reward"] for line in metrics(tmp_path / "run")]
+    assert sum(rewards[-20:]) > 1.5 * sum(rewards[:20])  # about .07 to .20
+
+
+def test_what_is_logged(start, tmp_path):
+    Trainer(config(start, steps=2), tmp_path).run()
+    line = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    assert {"mean_abs_credit", "shaping_ratio", "diversity", "entropy", "length", "tokens_per_second", "kl", "clip_fraction"} <= line.keys()
+    assert line["all_wrong"] + line["mixed"] + line["all_right"] == pytest.approx(1)
+    assert set(line["seconds"]) == {"generate", "verify", "credit", "update"}
+    assert line["mean_abs_credit"] > 0 and line["entropy"] > 0 and 0 < line["well_formed"] <= 1
+
+
+def test_credit_changes_the_weights_and_a_zero_coefficient_does_not(start, tmp_path):
+    for name, coefficient, shaper in (("with", 0.5, "setpo"), ("zero", 0.0, "setpo"), ("without", 0.0, None)):
+        Trainer(config(start, shaper=shaper, shaper_kwargs=SETPO if shaper else {}, credit_coefficient=coefficient), tmp_path / name).run()
+    assert_same_weights(weights(tmp_path / "zero"), weights(tmp_path / "without"))
+    assert not torch.equal(weights(tmp_path / "with")["head.weight"], weights(tmp_path / "zero")["head.weight"])
+
+
+def test_another_configuration_is_refused_before_any_work(start, tmp_path):
+    Trainer(config(start), tmp_path).run(until=2)
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    with pytest.raises(ValueError, match=r"learning_rate: saved 0.001, asked 0.5"):
+        Trainer(config(start, learning_rate=0.5), tmp_path)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"algorithm": "ppo"}, "algorithm to be one of"),
+        ({"base_advantage": "none"}, "base_advantage to be one of"),
+        ({"shaper": "setpoo"}, "setpoo"),
+        ({"shaper_kwargs": {"kernle": "rbf"}}, "kernle"),
+        ({"group_size": 2}, "at least 3"),
+        ({"warm_start": "/nowhere.pt"}, "no checkpoint at /nowhere.pt"),
+    ],
+)
+def test_bad_configurations_say_what_is_wrong(start, tmp_path, fields, message):
+    with pytest.raises(ValueError, match=message):
+        Trainer(config(start, **fields), tmp_path)
+    assert not (tmp_path / "config.json").exists(), "a folder was claimed by a configuration that cannot run"
+
+
+def test_damaged_checkpoint_is_named(start, tmp_path):
+    path = tmp_path / "broken.pt"
+    path.write_bytes(start.read_bytes()[:1000])
+    with pytest.raises(ValueError, match="broken.pt is not a readable checkpoint"):
+        load_policy(path)
+
+
+def test_config_is_saved(start, tmp_path):
+    settings = config(start, steps=1)
+    Trainer(settings, tmp_path)
+    saved = json.loads((tmp_path / "config.json").read_text())
+    assert json.loads(json.dumps(asdict(TrainConfig(**saved)))) == json.loads(json.dumps(asdict(settings))) == saved
