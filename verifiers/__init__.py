@@ -1,5 +1,7 @@
 """Answer extraction, verdicts and solution modes, without any environment or model."""
 
+from typing import TYPE_CHECKING, Any
+
 from .countdown import CountdownGold, parse_gold, verify_countdown
 from .expressions import ExpressionError, mode_key
 from .extract import extract
@@ -8,6 +10,9 @@ from .registry import TASKS, register, verify
 from .solver import solve
 from .verdict import Status, Verdict
 
+if TYPE_CHECKING:
+    from .pool import VerifierPool
+
 __all__ = [
     "TASKS",
     "CountdownGold",
@@ -15,6 +20,7 @@ __all__ = [
     "KnightsAndKnavesGold",
     "Status",
     "Verdict",
+    "VerifierPool",
     "extract",
     "mode_key",
     "parse_gold",
@@ -25,3 +31,13 @@ __all__ = [
     "verify_countdown",
     "verify_knights_and_knaves",
 ]
+
+_LATE = {"VerifierPool": "pool"}  # name -> module; imported when first asked for: most programs want verify alone
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_LATE[name]}", __name__), name)

@@ -12,15 +12,21 @@ from .verdict import Verdict
 Verifier = Callable[..., Verdict]  # (completion, gold, *, mode, **options) -> Verdict
 
 TASKS: dict[str, Verifier] = {}  # accepted name (aliases included) -> verifier
+NEEDS: dict[str, tuple[str, ...]] = {}  # accepted name -> modules that its verifier imports when first needed
 
 
-def register(name: str, verifier: Verifier, aliases: Iterable[str] = ()) -> None:
-    """Add a task under ``name`` and its aliases. Raises ValueError if a name belongs to another verifier."""
+def register(name: str, verifier: Verifier, aliases: Iterable[str] = (), *, needs: Iterable[str] = ()) -> None:
+    """Add a task under ``name`` and its aliases. Raises ValueError if a name belongs to another verifier.
+
+    ``needs`` names modules that the verifier imports late because they are slow to import: a pool imports them before the clock of an item
+    starts.
+    """
     names = (name, *aliases)
     for each in names:
         if TASKS.get(each, verifier) is not verifier:
             raise ValueError(f"expected a new task name, got {each!r}, which another verifier has; choose a different name")
     TASKS.update(dict.fromkeys(names, verifier))
+    NEEDS.update(dict.fromkeys(names, tuple(needs)))
 
 
 def verify(task: str, completion: str, gold: Any, *, mode: str = "lenient", **options: Any) -> Verdict:
