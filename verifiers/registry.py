@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .countdown import verify_countdown
+from .format import verify_format
 from .knights_and_knaves import verify_knights_and_knaves
 from .verdict import Verdict
 
@@ -43,3 +44,4 @@ def verify(task: str, completion: str, gold: Any, *, mode: str = "lenient", **op
 
 register("countdown", verify_countdown, aliases=["rg_countdown"])
 register("knights_and_knaves", verify_knights_and_knaves, aliases=["kk", "rg_knights_knaves"])
+register("format", verify_format)
