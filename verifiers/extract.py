@@ -5,6 +5,9 @@
 3. Without an answer tag, the last ``\\boxed{...}`` or ``\\fbox{...}`` with balanced braces; if it is not closed, there is none.
 4. Without any marker, strict mode finds nothing; lenient mode takes the whole text, and the task decides whether that is an answer.
 
+Mathematics (:func:`declared`) also knows boxes that form one answer (joined by a comma, "and" or "or"), ``\\boxed 7``, the ``####`` line
+of GSM8K and, in lenient mode, the sentence that states the answer; text behind the next ``Question:`` is not read.
+
 Completions are hostile: every step is a linear search (10^6 characters take a few milliseconds) and no text makes it raise.
 """
 
@@ -12,10 +15,20 @@ from __future__ import annotations
 
 import re
 
+from .prose import statement
+
 MODES = ("lenient", "strict")
 MAX_BRACES = 10_000  # a box with more braces counts as not closed
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # \{ and \} are characters, not grouping
+_LINE = re.compile(r"[ \t]*([^\n]*)")
+_RUN_ON = re.compile(r"\n[ \t]{0,9}(?:Question|Q|Problem)\s*\d*\s*:")
+_ANSWERED = re.compile(r"####|\\boxed|</answer>|[Aa]nswer(?: is|:)")
+_BARE_BOX = re.compile(r"\\(?:boxed|fbox)[ \t]*(-?\d[\d.,/]*|[A-Z]\b)")
+_JOINT = re.compile(  # what may stand between the boxes of one answer; between adjacent boxes nothing at all
+    r"(?:[\s$~]|\\[()\[\],;: ]|\\q?quad\b)*(?:(?:,|;|&|\b(?:and|or)\b|\\text\s*\{[^{}]{0,60}\b(?:and|or)\s*\}|\\text\s*\{\s*,\s*\})"
+    r"(?:[\s$~]|\\[()\[\],;: ]|\\q?quad\b|[A-Za-z](?:_\{?\w+\}?)?\s*=)*)+|"
+)
 _WRAPPING = "\\()[]$. \t\r\n"  # what may stand around a box that fills an answer tag: $..$, \(..\), \[..\], a period
 
 
@@ -48,6 +61,63 @@ def locate(text: str, mode: str) -> tuple[str | None, bool]:
         opened, closed = box
         return (text[opened:closed].strip() or None) if closed >= 0 else None, True
     return (text[start:].strip() or None) if mode == "lenient" else None, False
+
+
+def declared(text: str, mode: str, *, last_number: bool = False) -> tuple[str | None, bool]:
+    """As :func:`locate` for answers in mathematics. ``last_number``: without a marker the last number is the answer."""
+    if isinstance(text, str):
+        text = _cut_run_on(text)
+    answer, marked = locate(text, mode)
+    start = max(text.rfind("</think>"), 0)
+    if marked:
+        if answer and ("\\boxed" in answer or "\\fbox" in answer):
+            return _boxes(answer, 0) or answer, True
+        if text.rfind("<answer>", start) >= 0:
+            return answer, True
+        return (answer and _boxes(text, start)) or answer, True
+    if text.rfind("<think>") > start:
+        return None, False
+    start += len("</think>") if start else 0
+    hashes = text.rfind("####", start)
+    if hashes >= 0:
+        line = _LINE.match(text, hashes + 4)
+        return (line[1].strip() if line else "") or None, True
+    bare = _last_match(_BARE_BOX, text, start)
+    if bare is not None:
+        return bare[1], True
+    if mode == "strict" or "\\boxed" in text[start:] or answer is None:
+        return None, False
+    return statement(text[start:], last_number), False
+
+
+def _cut_run_on(text: str) -> str:
+    """``text`` up to the next problem that a base model went on to pose after its answer."""
+    for match in _RUN_ON.finditer(text):
+        if _ANSWERED.search(text, 0, match.start()):
+            return text[: match.start()]
+    return text
+
+
+def _last_match(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str] | None:
+    found = list(pattern.finditer(text, max(start, len(text) - 20_000)))
+    return found[-1] if found else None
+
+
+def _boxes(text: str, start: int) -> str | None:
+    """The contents of the last box and of those joined to it, separated by commas; None if the last box is not closed."""
+    box = _last_box(text, start)
+    if box is None or box[1] < 0:
+        return None
+    parts = [text[box[0] : box[1]].strip()]
+    while len(parts) < 30:
+        head = text.rfind("\\", 0, box[0])
+        window = text.rfind("\\boxed{", max(start, head - 2_000), head)
+        before = _last_box(text[:head], window) if window >= 0 else None
+        if before is None or before[1] < 0 or not _JOINT.fullmatch(text, before[1] + 1, head):
+            break
+        parts.insert(0, text[before[0] : before[1]].strip())
+        box = before
+    return ", ".join(part for part in parts if part) or None
 
 
 def _last_box(text: str, start: int = 0) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from typing import Any
 from .countdown import verify_countdown
 from .format import verify_format
 from .knights_and_knaves import verify_knights_and_knaves
+from .maths import verify_gsm8k, verify_math
 from .verdict import Verdict
 
 Verifier = Callable[..., Verdict]  # (completion, gold, *, mode, **options) -> Verdict
@@ -45,3 +46,5 @@ def verify(task: str, completion: str, gold: Any, *, mode: str = "lenient", **op
 register("countdown", verify_countdown, aliases=["rg_countdown"])
 register("knights_and_knaves", verify_knights_and_knaves, aliases=["kk", "rg_knights_knaves"])
 register("format", verify_format)
+register("math", verify_math, aliases=["aime", "olympiad"])
+register("gsm8k", verify_gsm8k)

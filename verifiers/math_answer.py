@@ -1,0 +1,440 @@
+"""The structure of an answer: a value with its unit, a list, a tuple, a set, an interval, an equation, a matrix, or words.
+
+Reads the notation of ``math_latex``; the leaves are expression trees. What cannot be read as mathematics becomes :class:`Words` and can
+only ever equal the same words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from .math_latex import normalise
+from .math_parser import Tree, Unreadable, parse_expression
+from .math_units import split_unit
+from .math_value import variables
+
+MAX_ANSWER = 4_000
+MAX_ITEMS = 100
+MAX_DEPTH = 8
+
+
+@dataclass(frozen=True)
+class Value:
+    tree: Tree
+    unit: str = ""
+    percent: bool = False
+    significant: int | None = None  # digits of a decimal literal, None for anything else
+    ulp: Fraction = Fraction(0)  # one unit in the last place of that literal
+
+
+@dataclass(frozen=True)
+class Words:
+    text: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Several answers: ``opening`` is empty for a bare list, ``{`` for a set, ``(`` or ``[`` for a tuple or an interval."""
+
+    opening: str
+    closing: str
+    items: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class Equation:
+    left: Tree | None  # None where the left side is no expression but a description
+    name: str  # the variable, or the function, that the equation states; empty if it states none
+    arguments: tuple[str, ...]  # of a function
+    right: Answer
+
+
+@dataclass(frozen=True)
+class Relation:
+    sides: tuple[Tree, ...]
+    signs: tuple[str, ...]  # of < > <= >= !=
+
+
+@dataclass(frozen=True)
+class Sets:
+    """``parts`` joined by ``sign``: cup, cap or setminus."""
+
+    sign: str
+    parts: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    kind: str
+    rows: tuple[tuple[Answer, ...], ...]
+
+
+@dataclass(frozen=True)
+class Base:
+    digits: str
+    base: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    parts: tuple[Tree, ...]
+    clock: bool  # written like a time of day
+
+
+Answer = Value | Words | Group | Equation | Relation | Sets | Matrix | Base | Ratio
+
+_DECIMAL = re.compile(r"-?\s*(\d*)\.(\d+)\s*(?:[eE]([-+]?\d{1,4})|\s*\*\s*10\s*\^\s*(?:\{\s*([-+]?\d{1,4})\s*\}|(\d{1,4})))?")
+_BASE = re.compile(r"(\d[\d ]*|[0-9A-Z]{2,})\s*_\s*(?:\{\s*(\d{1,2})\s*\}|(\d{1,2}))|(\d+)_\{?\"?([a-z]+)\"?\}?")
+_CLOCK = re.compile(r"\d{1,2}\s*:\s*\d\d")
+_GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(?![\d,]|\.\d+,)")
+_SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
+_APOSTROPHES = re.compile(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?![\d,'])")
+_INDIAN = re.compile(r"-?\d{1,2}(?:,\d\d)+,\d{3}")
+_SEPARATOR = re.compile(r",?\s*(?<![A-Za-z])(?:and|or)(?![a-z])\s*|[,;&]|\\\\(?![a-z])")
+_OPEN_CLOSE = re.compile(r'\\begin|\\end|\\[{}]|[(\[{)\]}]|"[^"]*"')
+_RELATION = re.compile(r"<=|>=|!=|\\le\b|\\ge\b|\\ne\b|=<|=>|<|>")
+_SIGN = {"\\le": "<=", "\\ge": ">=", "\\ne": "!=", "=<": "<=", "=>": ">="}
+_FUNCTION = re.compile(r"([A-Za-z]|\\[a-z]+)\s*(?:_\{?\s*\w{1,8}\s*\}?)?\s*\(\s*([A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\)")
+_DESCRIPTION = re.compile(r"[A-Za-z\\][A-Za-z\\ _{}0-9'()\[\]\"|:+,/.^-]*")
+_TAIL = re.compile(r'[,;]?\s*"?\s*\b(?:for (?:all|any|every|some|each)|where|with|if and only if)\b.*$', re.DOTALL)
+_LEAD = re.compile(
+    r'\s*"?\s*(?:(?:the |our )?(?:final |correct )?answer(?: is)?|therefore|thus|so|hence)\s*[:=]?\s*"?\s*[:=]?(?=[\s\d\\(\[{-])',
+    re.I,
+)
+_MATRIX = re.compile(r"\\begin \{([a-zA-Z]*)\*?\}(.*)\\end \{\1\*?\}", re.DOTALL)
+_NUMBER_SETS = {
+    "\\mathbb {R}": "R",
+    "\\mathbb R": "R",
+    "\\R": "R",
+    "\\Reals": "R",
+    '"R"': "R",
+    '"all real numbers"': "R",
+    "all real numbers": "R",
+}
+_PERCENT = re.compile(r'\s*(?:%|"?\s*\b(?:percent|percentage|pct|per cent)\b\.?\s*"?)\s*$', re.I)
+_REAL_LINE = Group("(", ")", (Value(("-", ("s", "\\infty"))), Value(("s", "\\infty"))))
+
+
+@lru_cache(maxsize=8192)
+def read(raw: str) -> tuple[str, tuple[Answer, ...]]:
+    """(the plain notation of ``raw``, its readings, most likely first). Nothing raises; no reading means that it states nothing."""
+    if len(raw) > MAX_ANSWER:
+        return raw, ()
+    try:
+        text = tidy(normalise(raw))
+    except ValueError:
+        return "", ()
+    if not text:
+        return "", ()
+    found: list[Answer] = []
+    for variant in _variants(text):
+        answer = read_one(variant)
+        if answer not in found:
+            found.append(answer)
+    return text, tuple(found)
+
+
+def tidy(text: str) -> str:
+    """``text`` without what stands around an answer: blanks, closing punctuation, a brace pair, "the answer is"."""
+    while True:
+        before = text
+        text = text.strip().rstrip(".,;: ").rstrip()
+        while text.endswith("\\\\") or (text.endswith("\\") and not text.endswith("\\\\")):
+            text = text[:-1].rstrip()
+        if text.startswith("{") and _closes(text, 0) == len(text) - 1 and len(split(text[1:-1])) < 2:
+            text = text[1:-1]
+        lead = _LEAD.match(text)
+        if lead:
+            text = text[lead.end() :]
+        if text.startswith("*") or text.endswith("*"):
+            text = text.strip("* ")
+        if text == before:
+            return text
+
+
+def _variants(text: str) -> list[str]:
+    found = [text]
+    grouped = _join(_GROUPED, ",", text)
+    if grouped != text:
+        found.insert(0, grouped)
+    elif re.fullmatch(r"-?\d+,\d+", text) and not re.fullmatch(r"-?\d{1,3},\d{3}", text):
+        found.append(text.replace(",", "."))  # 3,14
+    if re.fullmatch(r"-?\d{1,3}(?:\.\d{3})+,\d+", text):
+        found.append(text.replace(".", "").replace(",", "."))  # 1.234,56
+    elif re.fullmatch(r"-?\d{1,3}(?:\.\d{3}){2,}", text):
+        found.insert(0, text.replace(".", ""))  # 1.234.567
+    elif _INDIAN.fullmatch(text):
+        found.insert(0, text.replace(",", ""))
+    return found
+
+
+def _join(pattern: re.Pattern[str], mark: str, text: str) -> str:
+    """Remove ``mark`` from well-formed groups that stand outside brackets."""
+    if mark not in text or not pattern.search(text):
+        return text
+    depth, last, out = 0, 0, []
+    for match in re.finditer(r"[(\[{]|[)\]}]|[^()\[\]{}]+", text):
+        piece = match[0]
+        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
+        out.append(pattern.sub(lambda m: m[0].replace(mark, ""), piece) if depth == 0 and len(piece) > 1 else piece)
+        last = match.end()
+    return "".join(out) + text[last:]
+
+
+def _closes(text: str, start: int) -> int:
+    """Where the bracket at ``start`` is closed; -1 if it is not. Half-open intervals close any bracket with any other."""
+    depth = 0
+    for match in _OPEN_CLOSE.finditer(text, start):
+        token = match[0]
+        if token in ("(", "[", "{", "\\{", "\\begin"):
+            depth += 1
+        elif token in (")", "]", "}", "\\}", "\\end"):
+            depth -= 1
+            if not depth:
+                return match.end() - 1
+    return -1
+
+
+def split(text: str, pattern: re.Pattern[str] = _SEPARATOR) -> list[str]:
+    """``text`` cut at the matches of ``pattern`` outside brackets, environments and quotes."""
+    parts, depth, start, position = [], 0, 0, 0
+    stops = {match.start(): match for match in _OPEN_CLOSE.finditer(text)}
+    while position < len(text):
+        stop = stops.get(position)
+        if stop is not None:
+            token = stop[0]
+            if token in ("(", "[", "{", "\\{", "\\begin"):
+                depth += 1
+            elif token[0] != '"':
+                depth -= 1
+            position = stop.end()
+            continue
+        if depth == 0:
+            match = pattern.match(text, position)
+            if match and match.end() > position and not (match[0][0].isalpha() and position and text[position - 1].isalpha()):
+                parts.append(text[start:position])
+                start = position = match.end()
+                continue
+        position += 1
+    parts.append(text[start:])
+    return parts
+
+
+def read_one(text: str, depth: int = 0) -> Answer:
+    """One reading of ``text``; :class:`Words` if it is not mathematics."""
+    try:
+        if depth > MAX_DEPTH:
+            raise Unreadable("nested too deeply")
+        return _read(text, depth)
+    except (Unreadable, OverflowError, RecursionError):
+        return Words(text)
+
+
+def _read(text: str, depth: int) -> Answer:
+    text = _SPACED.sub(lambda m: m[0].replace(" ", ""), tidy(text))
+    text = _APOSTROPHES.sub(lambda m: m[0].replace("'", ""), text)
+    cut = _TAIL.sub("", text) if depth == 0 else text
+    text = cut if cut.strip() and cut.count('"') % 2 == 0 else text
+    if not text:
+        raise Unreadable("empty")
+    parts = [part for part in split(text) if part.strip(' "')]
+    if len(parts) > 1:
+        return _list(text, parts, depth)
+    text = parts[0].strip() if parts else text
+    if "\\approx" in text:
+        text = _before_approximation(text)
+    if "\\in " in text or "\\in\\" in text:
+        head, _, tail = text.partition("\\in")
+        if re.fullmatch(r"\s*[A-Za-z]\w*\s*(?:_\S+\s*)?", head):
+            return read_one(tail, depth + 1)
+    relations = split(text, _RELATION)
+    if len(relations) > 1:
+        signs = [_SIGN.get(sign, sign) for sign in _outside(text, _RELATION)]
+        return Relation(tuple(parse_expression(side) for side in relations), tuple(signs))
+    sides = split(text, re.compile(r"=+|\\equiv"))
+    if len(sides) > 1:
+        return _equation([side.strip() for side in sides], depth)
+    return _single(text, depth)
+
+
+def _outside(text: str, pattern: re.Pattern[str]) -> list[str]:
+    """The separators at which ``split`` cuts."""
+    parts = split(text, pattern)
+    found, position = [], 0
+    for part in parts[:-1]:
+        position += len(part)
+        match = pattern.match(text, position)
+        assert match is not None
+        found.append(match[0])
+        position = match.end()
+    return found
+
+
+def _before_approximation(text: str) -> str:
+    left, _, right = text.partition("\\approx")
+    return right.partition("\\approx")[0] if re.fullmatch(r"\s*(?:[A-Za-z]\w*(?:_\S+)?)?\s*", left) else left
+
+
+def _list(text: str, parts: list[str], depth: int) -> Answer:
+    if len(parts) > MAX_ITEMS:
+        raise Unreadable("too many items")
+    if ";" in text and "," in text and "(" not in text and "=" not in text:  # 1,2;3,4 are pairs
+        rows = [[read_one(item, depth + 1) for item in split(row)] for row in split(text, re.compile(";"))]
+        if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1:
+            return Group("", "", tuple(Group("(", ")", tuple(row)) for row in rows))
+    items: list[Answer] = []
+    for part in parts:
+        item = read_one(part, depth + 1)
+        items.extend(item.items if isinstance(item, Group) and not item.opening else [item])
+    if all(isinstance(item, Relation | Sets) or _is_interval(item) for item in items) and any(isinstance(item, Relation) for item in items):
+        return Sets("cap" if "and" in text or "or" not in text else "cup", tuple(items))
+    return Group("", "", tuple(_share_label(items)))
+
+
+def _share_label(items: list[Answer]) -> list[Answer]:
+    """``n = 1, 2, 3`` states three values of n."""
+    first = items[0]
+    if isinstance(first, Equation) and first.name and not any(isinstance(item, Equation) for item in items[1:]):
+        return [first.right, *items[1:]]
+    return items
+
+
+def _is_interval(item: Answer) -> bool:
+    return isinstance(item, Group) and len(item.items) == 2 and item.opening in ("(", "[")
+
+
+def _equation(sides: list[str], depth: int) -> Answer:
+    right = read_one(sides[-1], depth + 1)
+    left = sides[0]
+    if not left:
+        return right
+    function = _FUNCTION.fullmatch(left)
+    if function:
+        arguments = tuple(name.strip() for name in function[2].split(","))
+        return Equation(None, re.sub(r"[\s{}]", "", left.partition("(")[0]), arguments, right)
+    try:
+        tree = parse_expression(left)
+    except (Unreadable, OverflowError):
+        if (
+            isinstance(read_one(left, depth + 1), Group | Matrix | Value)
+            or "\\begin" in left
+            or _DESCRIPTION.fullmatch(left)
+            or len(sides) > 2
+        ):
+            return Equation(None, "", (), right)
+        raise
+    if tree[0] == "s":
+        return Equation(tree, tree[1], (), right)
+    if not isinstance(right, Value):
+        return Equation(tree, "", (), right)
+    if not variables(tree):
+        if right.tree[0] == "s":  # 2 = x
+            return Equation(right.tree, right.tree[1], (), read_one(left, depth + 1))
+        return right if not variables(right.tree) else Equation(tree, "", (), right)
+    if re.fullmatch(r"[A-Z]{2,4}|P\s*\(.*\)|[A-Za-z]\s*\(\s*-?\d+\s*\)|\\(?:angle|overline|sin|cos|tan|log)\b.*", left) or "|" in left:
+        return Equation(tree, "", ("",), right)  # the length AB, the probability P(A): a description, not an equation to solve
+    return Equation(tree, "", (), right)
+
+
+def _single(text: str, depth: int) -> Answer:
+    if "\\pm" in text or "\\mp" in text:
+        both = [text.replace("\\pm", a).replace("\\mp", b) for a, b in (("+", "-"), ("-", "+"))]
+        return Group("", "", tuple(read_one(one, depth + 1) for one in both))
+    for sign, name in (("cup", "cup"), ("cap", "cap"), ("setminus", "setminus")):
+        if f"\\{sign}" in text:
+            parts = split(text, re.compile(rf"\\{sign}\b"))
+            if len(parts) > 1:
+                return Sets(name, tuple(read_one(part, depth + 1) for part in parts))
+    if text in _NUMBER_SETS:
+        return _REAL_LINE
+    if text.startswith("\\mathbb {R}") and re.fullmatch(r"\\mathbb \{R\}\s*[\^_]\s*\{?\s*[+-]\s*\}?", text):
+        zero = Value(("n", Fraction(0)))
+        return Group("(", ")", (zero, _REAL_LINE.items[1]) if "+" in text else (_REAL_LINE.items[0], zero))
+    if text == "\\emptyset" or re.fullmatch(r"\\\{\s*\\\}", text):
+        return Group("{", "}", ())
+    if text[0] in "([{" or text.startswith("\\{"):
+        bracketed = _bracketed(text, depth)
+        if bracketed is not None:
+            return bracketed
+    if "\\begin" in text:
+        return _matrix(text, depth)
+    base = _BASE.fullmatch(text)
+    if base and base[1]:
+        return Base(base[1].replace(" ", ""), int(base[2] or base[3]))
+    return _value(text)
+
+
+def _bracketed(text: str, depth: int) -> Answer | None:
+    end = _closes(text, 0)
+    if end != len(text) - 1:
+        return None
+    start = 2 if text.startswith("\\{") else 1
+    stop = end - 1 if text.endswith("\\}") else end
+    opening, closing = text[start - 1], text[-1]
+    inner = text[start:stop]
+    parts = split(inner)
+    if opening == "{" or (closing == "}" and opening == "{"):
+        builder = split(inner, re.compile(r"\||:"))
+        if len(builder) == 2 and re.fullmatch(r"\s*[A-Za-z]\s*(?:\\in.*)?", builder[0]):
+            return read_one(builder[1], depth + 1)
+        item = read_one(inner, depth + 1)
+        items = item.items if isinstance(item, Group) and not item.opening else (item,)
+        return Group("{", "}", tuple(items))
+    if len(parts) < 2:
+        return read_one(inner, depth + 1) if opening == "(" and closing == ")" else None
+    return Group(opening, closing, tuple(read_one(part, depth + 1) for part in parts))
+
+
+def _matrix(text: str, depth: int) -> Answer:
+    match = _MATRIX.fullmatch(text.strip())
+    if match is None:
+        return _value(text)
+    kind, body = match[1], match[2]
+    if kind == "array":
+        body = re.sub(r"^\s*\{[^}]*\}", "", body)
+    if kind.lower() not in ("pmatrix", "bmatrix", "matrix", "vmatrix", "cases", "array", "smallmatrix", "aligned"):
+        raise Unreadable(kind)
+    rows = [row for row in split(body, re.compile(r"\\\\")) if row.strip()]
+    if not 0 < len(rows) <= 30:
+        raise Unreadable("too many rows")
+    cells = tuple(tuple(read_one(cell, depth + 1) for cell in split(row, re.compile("&"))) for row in rows)
+    if len({len(row) for row in cells}) != 1 and kind != "cases":
+        raise Unreadable("rows of different lengths")
+    if kind == "vmatrix":
+        return Value(_determinant(cells))
+    return Matrix("cases" if kind in ("cases", "aligned") else "matrix", cells)
+
+
+def _determinant(cells: tuple[tuple[Answer, ...], ...]) -> Tree:
+    size = len(cells)
+    if size > 4 or any(len(row) != size or not all(isinstance(cell, Value) for cell in row) for row in cells):
+        raise Unreadable("determinant")
+    first = cells[0]
+    if size == 1:
+        return first[0].tree  # type: ignore[union-attr]
+    total: Tree = ("n", Fraction(0))
+    for column, cell in enumerate(first):
+        minor = tuple(tuple(c for i, c in enumerate(row) if i != column) for row in cells[1:])
+        term = ("*", cell.tree, _determinant(minor))  # type: ignore[union-attr]
+        total = ("+", total, ("-", term) if column % 2 else term)
+    return total
+
+
+def _value(text: str) -> Answer:
+    percent = _PERCENT.search(text)
+    head, unit = (text[: percent.start()], "") if percent else split_unit(text)
+    head = head.strip()
+    if ":" in head:
+        parts = head.split(":")
+        return Ratio(tuple(parse_expression(part) for part in parts), bool(_CLOCK.fullmatch(head)))
+    tree = parse_expression(head)
+    literal = _DECIMAL.fullmatch(head)
+    if literal is None:
+        return Value(tree, unit, bool(percent))
+    whole, decimals = literal[1], literal[2]
+    exponent = int(literal[3] or literal[4] or literal[5] or 0)
+    significant = len((whole + decimals).lstrip("0"))
+    return Value(tree, unit, bool(percent), significant, Fraction(10) ** (exponent - len(decimals)))

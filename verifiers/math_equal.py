@@ -1,0 +1,389 @@
+"""When are two answers the same answer? Symmetric but for the decimal rule, which knows which side is gold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+from .math_answer import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
+from .math_number import CONTEXT, Number, TooLarge, close, to_complex
+from .math_parser import Tree
+from .math_sets import pieces_of
+from .math_units import compatible
+from .math_value import constant, probe, same, variables
+
+Precision = float | Sequence[float] | None
+
+
+def equal(gold: Answer, answer: Answer, precision: Precision = None) -> bool:
+    """Whether ``answer`` states what ``gold`` states. ``precision`` is an absolute tolerance, or one a value."""
+    try:
+        return _equal(gold, answer, precision)
+    except TooLarge:
+        return False
+
+
+def _equal(gold: Answer, answer: Answer, precision: Precision) -> bool:
+    if isinstance(gold, Words) or isinstance(answer, Words):
+        return isinstance(gold, Words) and isinstance(answer, Words) and words(gold.text) == words(answer.text)
+    if isinstance(gold, Equation) and isinstance(answer, Equation):
+        return _equations(gold, answer, precision)
+    if isinstance(gold, Equation) or isinstance(answer, Equation):
+        equation, other = (gold, answer) if isinstance(gold, Equation) else (answer, gold)
+        if not states_value(equation):
+            return False
+        return _equal(equation.right, other, precision) if equation is gold else _equal(other, equation.right, precision)
+    if _is_set(gold) or _is_set(answer):
+        pair = _unbraced(gold), _unbraced(answer)
+        if pair != (gold, answer):
+            return _equal(*pair, precision)
+    if isinstance(gold, Value) and isinstance(answer, Value):
+        return _values(gold, answer, precision[0] if isinstance(precision, Sequence) and precision else precision)
+    if isinstance(gold, Group) and isinstance(answer, Group):
+        return _groups(gold, answer, precision) or _as_sets(gold, answer)
+    if isinstance(gold, Matrix) and isinstance(answer, Matrix):
+        return _matrices(gold, answer)
+    if isinstance(gold, Base) or isinstance(answer, Base):
+        return _bases(gold, answer)
+    if isinstance(gold, Ratio) or isinstance(answer, Ratio):
+        return _ratios(gold, answer)
+    if isinstance(gold, Relation) and isinstance(answer, Relation) and _relations(gold, answer):
+        return True
+    return _as_sets(gold, answer)
+
+
+def words(text: str) -> str:
+    """Words without case, blanks and closing punctuation; a single letter keeps its case."""
+    plain = " ".join(re.sub(r'["{}]|\\ ', " ", text).split()).strip(" .!,;:")
+    return plain if len(plain) == 1 or re.search(r"[\\=<>^_]", plain) else plain.casefold()
+
+
+# --- values --------------------------------------------------------------------------------------------------------
+
+
+def _values(gold: Value, answer: Value, precision: Precision) -> bool:
+    if not compatible(gold.unit, answer.unit):
+        return False
+    for left, right in _percents(gold, answer):
+        if _trees(left, right, gold, answer, precision):
+            return True
+    if gold.unit != answer.unit and len(gold.unit + answer.unit) == 1:  # 4 "m" and 4 m: the unit written as a symbol
+        return same(_with_symbol(gold), _with_symbol(answer))
+    return False
+
+
+def _with_symbol(value: Value) -> Tree:
+    return ("*", value.tree, ("s", value.unit)) if value.unit else value.tree
+
+
+def _percents(gold: Value, answer: Value) -> list[tuple[Tree, Tree]]:
+    """x% is x% and x/100 and a bare x, never 100x."""
+    pairs = [(gold.tree, answer.tree)]
+    hundred = ("n", Fraction(100))
+    if gold.percent and not answer.percent:
+        pairs.append((("/", gold.tree, hundred), answer.tree))
+    elif answer.percent and not gold.percent:
+        pairs.append((gold.tree, ("/", answer.tree, hundred)))
+    return pairs
+
+
+def _trees(left: Tree, right: Tree, gold: Value, answer: Value, precision: Precision) -> bool:
+    if left == right:
+        return constant(left) is not None or bool(variables(left))
+    a, b = constant(left), constant(right)
+    if a is None or b is None:
+        return same(left, right)
+    if close(a, b):
+        return True
+    with localcontext(CONTEXT):
+        if isinstance(precision, int | float) and _within(a, b, precision):
+            return True
+        return _decimals(a, b, gold, answer)
+
+
+def _within(a: Number, b: Number, precision: float) -> bool:
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return abs(a - b) <= Fraction(repr(float(precision)))
+    p, q = to_complex(a), to_complex(b)
+    return abs(p.re - q.re) <= Decimal(repr(float(precision))) and abs(p.im - q.im) < Decimal("1e-30")
+
+
+def _decimals(gold: Number, answer: Number, gold_form: Value, answer_form: Value) -> bool:
+    """A rounded decimal on one side: what the module's rule accepts as the same number."""
+    p, q = to_complex(gold), to_complex(answer)
+    if max(abs(p.im), abs(q.im)) > Decimal("1e-30"):
+        return False
+    gap = abs(p.re - q.re)
+    whole = isinstance(gold, Fraction) and gold.denominator == 1
+    if gold_form.significant is not None and answer_form.significant is not None:
+        return not whole and gap <= abs(p.re) * Decimal("1e-6")
+    scale = Fraction(1, 100) if gold_form.percent != answer_form.percent else Fraction(1)
+    if answer_form.significant is not None:
+        ulp = answer_form.ulp * (scale if abs(q.re) < abs(_literal(answer_form)) else 1)
+        return not whole and not _terminates(gold) and answer_form.significant >= 4 and gap < _decimal(ulp)
+    if gold_form.significant is not None:
+        ulp = gold_form.ulp * (scale if abs(p.re) < abs(_literal(gold_form)) else 1)
+        return not whole and gold_form.significant >= 3 and gap * 2 <= _decimal(ulp)
+    return False
+
+
+def _literal(form: Value) -> Decimal:
+    value = constant(form.tree)
+    return to_complex(value).re if value is not None else Decimal(0)
+
+
+def _decimal(x: Fraction) -> Decimal:
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def _terminates(x: Number) -> bool:
+    """A fraction with a short decimal expansion must be given exactly."""
+    return isinstance(x, Fraction) and 10**6 % x.denominator == 0
+
+
+# --- equations -----------------------------------------------------------------------------------------------------
+
+
+def states_value(equation: Equation) -> bool:
+    """``x = 5``, ``f(x) = ...``, ``(p, q) = ...``, ``P(A) = ...``: the right side is the answer."""
+    return bool(equation.name) or equation.left is None or equation.arguments == ("",)
+
+
+def _equations(gold: Equation, answer: Equation, precision: Precision) -> bool:
+    right, other = gold.right, answer.right
+    if states_value(gold) and states_value(answer):
+        if gold.name == answer.name or not (gold.name and answer.name) or gold.arguments or answer.arguments or not _constant(right):
+            if gold.arguments and answer.arguments and gold.arguments != answer.arguments and len(gold.arguments) == len(answer.arguments):
+                other = _renamed(other, dict(zip(answer.arguments, gold.arguments)))
+            if _equal(right, other, precision):
+                return True
+    elif gold.left is not None and answer.left is not None and same(gold.left, answer.left) and _equal(right, other, None):
+        return True
+    first, second = difference(gold), difference(answer)
+    return first is not None and second is not None and _proportional(first, second)
+
+
+def _constant(answer: Answer) -> bool:
+    return isinstance(answer, Value) and not variables(answer.tree)
+
+
+def _renamed(answer: Answer, names: dict[str, str]) -> Answer:
+    def rename(tree: Tree) -> Tree:
+        if tree[0] == "s":
+            return ("s", names.get(tree[1], tree[1]))
+        return tuple(rename(part) if isinstance(part, tuple) else part for part in tree)
+
+    return Value(rename(answer.tree), answer.unit) if isinstance(answer, Value) else answer
+
+
+def difference(equation: Equation) -> Tree | None:
+    if equation.left is None or not isinstance(equation.right, Value):
+        return None
+    return ("+", equation.left, ("-", equation.right.tree))
+
+
+def _proportional(first: Tree, second: Tree, positive: bool | None = None) -> bool:
+    """Whether one is a constant multiple of the other (of that sign): then ``first = 0`` and ``second = 0`` are the same equation."""
+    if variables(first) != variables(second) or not variables(first):
+        return False
+    ratio = probe(("/", first, second))
+    if any(value is None for value in ratio[:2]) or not all(close(ratio[0], value) for value in ratio[1:] if value is not None):  # type: ignore[arg-type]
+        return False
+    if positive is None:
+        return True
+    head = ratio[0]
+    sign = head if isinstance(head, Fraction) else to_complex(head).re  # type: ignore[arg-type]
+    return (sign > 0) is positive
+
+
+def _relations(gold: Relation, answer: Relation) -> bool:
+    if len(gold.signs) != len(answer.signs):
+        return False
+    return _steps_match(gold, answer) or _steps_match(gold, _mirrored(answer))
+
+
+_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+
+
+def _mirrored(relation: Relation) -> Relation:
+    return Relation(relation.sides[::-1], tuple(_MIRROR[sign] for sign in relation.signs[::-1]))
+
+
+def _steps_match(gold: Relation, answer: Relation) -> bool:
+    for i, (sign, other) in enumerate(zip(gold.signs, answer.signs)):
+        first = ("+", gold.sides[i], ("-", gold.sides[i + 1]))
+        second = ("+", answer.sides[i], ("-", answer.sides[i + 1]))
+        if sign == other and _proportional(first, second, None if sign == "!=" else True):
+            continue
+        if _MIRROR[sign] == other and _proportional(first, second, False):
+            continue
+        return False
+    return True
+
+
+# --- several values ------------------------------------------------------------------------------------------------
+
+
+def _is_set(answer: Answer) -> bool:
+    return isinstance(answer, Group) and answer.opening == "{"
+
+
+def _unbraced(answer: Answer) -> Answer:
+    """A set of one element is that element."""
+    return answer.items[0] if isinstance(answer, Group) and answer.opening == "{" and len(answer.items) == 1 else answer
+
+
+def _groups(gold: Group, answer: Group, precision: Precision) -> bool:
+    assigned = _assignment(gold), _assignment(answer)
+    if assigned[0] is not None and assigned[1] is not None:
+        return _unordered(assigned[0], assigned[1], None)
+    if assigned[0] is not None or assigned[1] is not None:
+        rows, other = (assigned[0], answer) if assigned[0] is not None else (assigned[1], gold)
+        assert rows is not None
+        return any(_equal(*((form, other) if other is answer else (other, form)), None) for form in _as_tuples(rows, other))
+    if not gold.opening and not answer.opening or _is_set(gold) and _is_set(answer):
+        return _unordered(gold.items, answer.items, precision)
+    if _is_set(gold) != _is_set(answer):
+        return bool(not gold.opening or not answer.opening) and _unordered(gold.items, answer.items, precision)
+    brackets = {(group.opening, group.closing) for group in (gold, answer) if group.opening}
+    if len(brackets) > 1:
+        return False
+    return _ordered(gold.items, answer.items, precision)
+
+
+def _tolerance(precision: Precision, index: int) -> Precision:
+    if not isinstance(precision, Sequence):
+        return precision
+    return precision[index] if index < len(precision) else None
+
+
+def _ordered(gold: Sequence[Answer], answer: Sequence[Answer], precision: Precision) -> bool:
+    return len(gold) == len(answer) and all(_equal(a, b, _tolerance(precision, i)) for i, (a, b) in enumerate(zip(gold, answer)))
+
+
+def _unordered(gold: Sequence[Answer], answer: Sequence[Answer], precision: Precision) -> bool:
+    """Order free, duplicates ignored: each item has its like on the other side."""
+    if len(gold) > 40 or len(answer) > 40:
+        return _ordered(gold, answer, precision)
+    table = [[_equal(a, b, _tolerance(precision, i)) for b in answer] for i, a in enumerate(gold)]
+    if not all(any(row) for row in table) or not all(any(column) for column in zip(*table)):
+        return not gold and not answer
+    return precision is None or len(gold) != len(answer) or _assignable(table)
+
+
+def _assignable(table: list[list[bool]]) -> bool:
+    """Whether rows and columns can be matched one to one (with a tolerance two answers may be near one gold)."""
+    owner: dict[int, int] = {}
+
+    def place(row: int, seen: set[int]) -> bool:
+        for column, fits in enumerate(table[row]):
+            if fits and column not in seen:
+                seen.add(column)
+                if column not in owner or place(owner[column], seen):
+                    owner[column] = row
+                    return True
+        return False
+
+    return all(place(row, set()) for row in range(len(table)))
+
+
+def _assignment(group: Group) -> list[Answer] | None:
+    """``x = 5, y = 2`` as one row of equations; a name that comes again starts a new row. None if not every item is an equation."""
+    if group.opening or not group.items or not all(isinstance(item, Equation) and states_value(item) and item.name for item in group.items):
+        return None
+    rows: list[list[Equation]] = [[]]
+    for item in group.items:
+        assert isinstance(item, Equation)
+        if any(item.name == before.name for before in rows[-1]):
+            rows.append([])
+        rows[-1].append(item)
+    if len(rows) == 1:
+        return list(rows[0])
+    return [row[0] if len(row) == 1 else Group("(", ")", tuple(sorted(row, key=lambda equation: equation.name))) for row in rows]
+
+
+def _as_tuples(rows: list[Answer], other: Group) -> list[Answer]:
+    """The values of an assignment, in the order written and in the order of the names."""
+    if any(isinstance(row, Group) for row in rows):
+        groups = [row if isinstance(row, Group) else Group("", "", (row,)) for row in rows]
+        return [
+            Group(
+                "", "", tuple(Group("(", ")", tuple(item.right for item in group.items if isinstance(item, Equation))) for group in groups)
+            )
+        ]
+    equations = [row for row in rows if isinstance(row, Equation)]
+    names = {equation.name for equation in equations}
+    if len(names) < len(equations):  # x = 1 or x = 2
+        return [Group("", "", tuple(equation.right for equation in equations))]
+    orders = [sorted(equations, key=lambda equation: equation.name)]
+    if not other.opening:
+        orders.append(equations)
+    opening = ("(", ")")
+    forms: list[Answer] = []
+    for order in orders:
+        values = tuple(equation.right for equation in order)
+        forms.append(Group(*opening, values))
+    return [form for form in forms if not _is_set(other)]
+
+
+def _matrices(gold: Matrix, answer: Matrix) -> bool:
+    if gold.kind != answer.kind or [len(row) for row in gold.rows] != [len(row) for row in answer.rows]:
+        return False
+    cells = [(a, b) for left, right in zip(gold.rows, answer.rows) for a, b in zip(left, right)]
+    return all(_equal(a, b, None) for a, b in cells)
+
+
+def _bases(gold: Answer, answer: Answer) -> bool:
+    if isinstance(gold, Base) and isinstance(answer, Base):
+        return gold.base == answer.base and gold.digits.upper() == answer.digits.upper()
+    base, other = (gold, answer) if isinstance(gold, Base) else (answer, gold)
+    if not (isinstance(base, Base) and isinstance(other, Value)) or other.percent:
+        return False
+    return other.tree == ("n", Fraction(int(base.digits))) if base.digits.isdigit() and len(base.digits) < 500 else False
+
+
+def _ratios(gold: Answer, answer: Answer) -> bool:
+    if isinstance(gold, Ratio) and isinstance(answer, Ratio):
+        if len(gold.parts) != len(answer.parts):
+            return False
+        if all(same(a, b) or close_constants(a, b) for a, b in zip(gold.parts, answer.parts)):
+            return True
+        if gold.clock and answer.clock:
+            return False
+        return all(
+            same(("*", gold.parts[0], b), ("*", answer.parts[0], a)) or close_constants(("*", gold.parts[0], b), ("*", answer.parts[0], a))
+            for a, b in zip(gold.parts[1:], answer.parts[1:])
+        )
+    ratio, other = (gold, answer) if isinstance(gold, Ratio) else (answer, gold)
+    if not (isinstance(ratio, Ratio) and isinstance(other, Value)) or len(ratio.parts) != 2:
+        return False
+    quotient = ("/", *ratio.parts)
+    return same(quotient, other.tree) or close_constants(quotient, other.tree)
+
+
+def close_constants(a: Tree, b: Tree) -> bool:
+    x, y = constant(a), constant(b)
+    return x is not None and y is not None and close(x, y)
+
+
+def _as_sets(gold: Answer, answer: Answer) -> bool:
+    """Intervals, inequalities and unions as sets of real numbers; a set against a set by its pieces."""
+    if not any(isinstance(side, Relation | Sets) for side in (gold, answer)) and not _mixed_union(gold, answer):
+        return False
+    left, right = pieces_of(gold), pieces_of(answer)
+    if left is None or right is None:
+        return (
+            isinstance(gold, Sets) and isinstance(answer, Sets) and gold.sign == answer.sign and _unordered(gold.parts, answer.parts, None)
+        )
+    return left[1] == right[1] and (not left[0] or not right[0] or left[0] == right[0])
+
+
+def _mixed_union(gold: Answer, answer: Answer) -> bool:
+    return (
+        isinstance(gold, Group)
+        and isinstance(answer, Group)
+        and bool(gold.opening in "([" and answer.opening in "([")
+        and gold.opening != ""
+    )

@@ -1,0 +1,488 @@
+"""One mathematical expression in the notation of ``math_latex`` to a tree; bounded recursive descent, nothing is evaluated by Python.
+
+A tree is a nested tuple: ``("n", Fraction)``, ``("s", name)`` (a variable), ``("c", name)`` (pi, e, i), ``("+"|"*"|"/"|"^", a, b)``,
+``("-", a)``, ``("f", name, arguments...)``, ``("sum"|"prod", variable, low, high, body)`` and ``("o", name, arguments...)`` for an operator
+that is not computed but has arguments (an integral, a limit): two of these are equal when name and arguments are.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+MAX_LENGTH = 2_000
+MAX_TOKENS = 700
+MAX_DEPTH = 40
+MAX_DIGITS = 1_000
+MAX_EXPONENT = 9_999
+
+Tree = Any
+
+TOKEN = re.compile(r'\s*(?:(\d+(?:\.\d+)?(?:[eE][-+]?\d{1,12}(?![\w.]))?|\.\d+)|(\\[A-Za-z]+)|"([^"]*)"|([A-Za-z]+)|(\\?.))', re.DOTALL)
+_GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta "
+    "Lambda Xi Pi "
+    "Sigma Upsilon Phi Psi Omega ell hbar".split()
+)
+_FUNCTIONS = frozenset(
+    "sin cos tan cot sec csc sinh cosh tanh coth arcsin arccos arctan arccot exp ln log floor ceil abs max min gcd lcm".split()
+)
+_PLAIN_FUNCTIONS = {
+    **{name: name for name in _FUNCTIONS},
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sqrt": "sqrt", "Abs": "abs", "tg": "tan", "cbrt": "cbrt", "binom": "binom",
+}  # fmt: skip
+_PLAIN_GREEK = frozenset("alpha beta gamma delta epsilon theta lambda mu omega phi rho sigma tau".split())
+_CLOSING = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
+_STOP = frozenset(["", ")", "]", "}", "\\}", ",", "|", "\\rfloor", "\\rceil", "&", ";", "="])
+_MARKED = re.compile(r"\d+|\D+")
+
+
+class Unreadable(ValueError):
+    """The text is not an expression of this grammar."""
+
+
+def parse_expression(text: str) -> Tree:
+    """The tree of ``text``. Raises Unreadable, or OverflowError where a number is too long to be meant."""
+    if len(text) > MAX_LENGTH:
+        raise Unreadable("too long")
+    parser = _Parser(text)
+    tree = parser.sum(0)
+    if parser.kind != "end":
+        raise Unreadable(f"unexpected {parser.value!r}")
+    return _imaginary(tree) if parser.capital_i and tree != ("s", "I") else tree
+
+
+def _imaginary(tree: Tree) -> Tree:
+    """``tree`` with every I read as the imaginary unit: ``2 + 3I``."""
+    if tree == ("s", "I"):
+        return ("c", "i")
+    return tuple(_imaginary(part) if isinstance(part, tuple) else part for part in tree)
+
+
+def number(text: str) -> Fraction:
+    """The exact value of a decimal literal."""
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(mantissa) > MAX_DIGITS or (exponent and abs(int(exponent)) > MAX_EXPONENT):
+        raise OverflowError("a number with too many digits")
+    whole, _, decimals = mantissa.partition(".")
+    value = Fraction(int(whole + decimals or "0"), 10 ** len(decimals))
+    return value * Fraction(10) ** int(exponent) if exponent else value
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.tokens: list[tuple[str, str]] = []
+        for match in TOKEN.finditer(text.rstrip()):
+            group = match.lastindex or 5
+            self.tokens.append((("number", "command", "text", "letters", "sign")[group - 1], match[group]))
+            if len(self.tokens) > MAX_TOKENS:
+                raise Unreadable("too many symbols")
+        self.capital_i = any(value == "I" for kind, value in self.tokens if kind == "letters")
+        self.position = -1
+        self.take()
+
+    def take(self) -> str:
+        """Step to the next token; return the value of the one left."""
+        value = self.value if self.position >= 0 else ""
+        self.position += 1
+        self.kind, self.value = self.tokens[self.position] if self.position < len(self.tokens) else ("end", "")
+        return value
+
+    def put(self, kind: str, value: str) -> None:
+        """Replace the current token."""
+        self.kind, self.value = kind, value
+
+    def want(self, value: str) -> None:
+        if self.value != value or self.kind in ("text", "end"):
+            raise Unreadable(f"expected {value!r}, got {self.value!r}")
+        self.take()
+
+    # --- sums and products ---------------------------------------------------------------------------------------
+
+    def sum(self, depth: int) -> Tree:
+        if depth > MAX_DEPTH:
+            raise Unreadable("nested too deeply")
+        sign = self.take() if self.value in ("+", "-") and self.kind == "sign" else "+"
+        tree = self.product(depth)
+        if sign == "-":
+            tree = ("-", tree)
+        while self.kind == "sign" and self.value in ("+", "-"):
+            sign = self.take()
+            right = self.product(depth)
+            tree = ("+", tree, right if sign == "+" else ("-", right))
+        return tree
+
+    def product(self, depth: int) -> Tree:
+        literal = self.kind == "number"
+        tree = self.factor(depth)
+        literal = literal and tree[0] == "n"
+        while True:
+            if self.kind == "sign" and self.value in ("*", "/"):
+                sign = self.take()
+                negative = self.kind == "sign" and self.value == "-"
+                if negative:
+                    self.take()
+                right = self.factor(depth)
+                tree = (sign, tree, ("-", right) if negative else right)
+                literal = False
+            elif self.value == "\\bmod" and self.kind == "command":
+                self.take()
+                tree = ("f", "mod", tree, self.factor(depth))
+            elif self.starts_factor():
+                if literal and self.kind == "number":
+                    tree = self.mixed(tree)
+                else:
+                    fraction = literal and self.value == "\\frac" and tree[1].denominator == 1
+                    numeric = self.kind == "number"
+                    right = self.factor(depth)
+                    proper = fraction and right[0] == "/" and right[1][0] == right[2][0] == "n" and right[1][1] < right[2][1]
+                    tree = ("+", tree, right) if proper else ("*", tree, right)
+                    literal = False
+                    if numeric and right[0] == "n" and self.kind == "number":
+                        raise Unreadable("two numbers side by side")
+            else:
+                return tree
+
+    def mixed(self, whole: Tree) -> Tree:
+        """``3 1/7`` after the 3: the only way two literals may stand side by side."""
+        top = self.take()
+        if self.value != "/" or not top.isdigit() or whole[1].denominator != 1:
+            raise Unreadable("two numbers side by side")
+        self.take()
+        bottom = self.take()
+        if not bottom.isdigit() or not 0 < int(top) < int(bottom):
+            raise Unreadable("two numbers side by side")
+        return ("+", whole, ("/", ("n", number(top)), ("n", number(bottom))))
+
+    def starts_factor(self) -> bool:
+        if self.kind in ("number", "letters"):
+            return True
+        if self.kind == "text":
+            return bool(self.value.strip())
+        if self.kind == "command":
+            name = self.value[1:]
+            return name in _GREEK or name in _FUNCTIONS or name in _ATOMS
+        return self.kind == "sign" and self.value in ("(", "[", "{")
+
+    # --- one factor with its powers --------------------------------------------------------------------------------
+
+    def factor(self, depth: int) -> Tree:
+        if depth > MAX_DEPTH:
+            raise Unreadable("nested too deeply")
+        tree = self.atom(depth)
+        while self.kind == "sign":
+            if self.value == "^":
+                self.take()
+                if self.value == "\\circ" or (self.value == "{" and self.after() == "\\circ"):
+                    tree = self.degrees(tree)
+                else:
+                    tree = ("^", tree, self.exponent(depth))
+            elif self.value == "*" and self.after() == "*":
+                self.take()
+                self.take()
+                tree = ("^", tree, self.exponent(depth))
+            elif self.value == "!":
+                self.take()
+                tree = ("f", "fact", tree)
+            elif self.value == "%":
+                self.take()
+                tree = ("/", tree, ("n", Fraction(100)))
+            else:
+                break
+        return tree
+
+    def after(self) -> str:
+        return self.tokens[self.position + 1][1] if self.position + 1 < len(self.tokens) else ""
+
+    def degrees(self, tree: Tree) -> Tree:
+        braced = self.value == "{"
+        if braced:
+            self.take()
+        self.take()
+        if braced:
+            self.want("}")
+        return ("/", ("*", tree, ("c", "pi")), ("n", Fraction(180)))
+
+    def exponent(self, depth: int) -> Tree:
+        """What stands behind ``^``: a group, or one signed factor with its own powers (``2^3^2`` is ``2^(3^2)``)."""
+        if self.kind == "sign" and self.value in ("+", "-"):
+            sign = self.take()
+            tree = self.exponent(depth + 1)
+            return ("-", tree) if sign == "-" else tree
+        if self.kind == "letters" and len(self.value) > 1:
+            letters = self.value
+            self.put("letters", letters[1:])
+            return _letter(letters[0])
+        if self.kind == "sign" and self.value in ("{", "("):
+            tree = self.group(depth)
+            if self.kind == "sign" and self.value == "^":
+                self.take()
+                return ("^", tree, self.exponent(depth + 1))
+            return tree
+        return self.factor(depth + 1)
+
+    def group(self, depth: int) -> Tree:
+        opening = self.take()
+        tree = self.sum(depth + 1)
+        self.want(_CLOSING[opening])
+        return tree
+
+    def argument(self, depth: int) -> Tree:
+        r"""One argument of ``\frac`` or ``\sqrt``: a group, one digit or one symbol."""
+        if self.value in ("{", "(") and self.kind == "sign":
+            return self.group(depth)
+        if self.kind == "number":
+            first, rest = self.value[0], self.value[1:]
+            if rest:
+                self.put("number", rest)
+            else:
+                self.take()
+            return ("n", number(first))
+        if self.kind == "letters" and len(self.value) > 1:
+            first = self.value[0]
+            self.put("letters", self.value[1:])
+            return _letter(first)
+        return self.atom(depth + 1)
+
+    # --- atoms -----------------------------------------------------------------------------------------------------
+
+    def atom(self, depth: int) -> Tree:
+        if depth > MAX_DEPTH:
+            raise Unreadable("nested too deeply")
+        if self.kind == "number":
+            return self.literal()
+        if self.kind == "letters":
+            return self.letters(depth)
+        if self.kind == "text":
+            word = self.take().strip()
+            if not word.isalpha():
+                raise Unreadable("text inside an expression")
+            return self.subscripted(_letter(word) if len(word) == 1 else ("s", word))
+        if self.kind == "sign":
+            if self.value in ("(", "[", "{", "\\{"):
+                return self.subscripted(self.group(depth))
+            if self.value == "|":
+                self.take()
+                tree = self.sum(depth + 1)
+                self.want("|")
+                return ("f", "abs", tree)
+        if self.kind == "command":
+            return self.command(depth)
+        raise Unreadable(f"unexpected {self.value!r}")
+
+    def literal(self) -> Tree:
+        text = self.take()
+        if self.value == "." and self.kind == "sign":  # 0.333... , 2. and 0.\dot{3}
+            self.take()
+            return self.repeating(text)
+        if self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar", "\\dots") and "." in text:
+            return self.repeating(text)
+        return ("n", number(text))
+
+    def repeating(self, text: str) -> Tree:
+        if self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar"):
+            block = ""
+            while self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar"):
+                self.take()
+                braced = self.value == "{"
+                if braced:
+                    self.take()
+                block += self.take()
+                if braced:
+                    self.want("}")
+                if self.kind == "number":  # 0.\dot{1}4\dot{2}
+                    block += self.take()
+            if not block.isdigit():
+                raise Unreadable("expected repeating digits")
+            return ("n", _periodic(text, block))
+        dots = self.value == "\\dots"
+        while self.value == "." and self.kind == "sign":
+            self.take()
+            dots = True
+        if self.value == "\\dots":
+            self.take()
+        if not dots:
+            return ("n", number(text))
+        decimals = text.partition(".")[2]
+        for length in range(1, len(decimals) // 2 + 1):  # 0.333... , 0.1212...
+            block = decimals[-length:]
+            if decimals[-2 * length : -length] == block and len(decimals) >= 3:
+                return ("n", _periodic(text, block))
+        raise Unreadable("dots after a number")
+
+    def letters(self, depth: int) -> Tree:
+        word = self.value
+        if word in _PLAIN_FUNCTIONS and (self.after() in ("(", "{", "^") or (word in _FUNCTIONS and len(word) > 2)):
+            self.take()
+            return self.call(_PLAIN_FUNCTIONS[word], depth)
+        if word == "pi":
+            self.take()
+            return ("c", "pi")
+        if word in _PLAIN_GREEK:
+            self.take()
+            return self.subscripted(("s", "\\" + word))
+        if word in ("inf", "nan", "NaN", "oo") or len(word) > 3:  # a word is one name, never a product of its letters
+            self.take()
+            return self.subscripted(("s", word))
+        if len(word) > 1:
+            self.put("letters", word[1:])
+        else:
+            self.take()
+        return self.subscripted(_letter(word[0]))
+
+    def subscripted(self, tree: Tree) -> Tree:
+        """``tree`` with subscripts and primes made part of its name."""
+        while self.kind == "sign" and self.value in ("_", "'"):
+            mark = self.take()
+            if tree[0] not in "sc":
+                raise Unreadable("subscript of something that is not a name")
+            if mark == "_":
+                mark = "_" + self.raw_group()
+            if len(tree[1]) > 60:
+                raise Unreadable("name too long")
+            tree = ("s", tree[1] + mark)
+        return tree
+
+    def raw_group(self) -> str:
+        if self.value != "{":
+            if self.kind in ("end", "sign"):
+                raise Unreadable("empty subscript")
+            if self.kind == "letters" and len(self.value) > 1:
+                first = self.value[0]
+                self.put("letters", self.value[1:])
+                return first
+            return self.take()
+        self.take()
+        parts, depth = [], 1
+        while depth:
+            if self.kind == "end":
+                raise Unreadable("unbalanced braces")
+            depth += (self.value == "{") - (self.value == "}")
+            if depth:
+                parts.append(self.value.strip())
+            self.take()
+        return "".join(parts)
+
+    def command(self, depth: int) -> Tree:
+        name = self.take()[1:]
+        if name in _GREEK:
+            return self.subscripted(("s", "\\" + name))
+        if name in _FUNCTIONS:
+            return self.call(name, depth)
+        if name == "pi":
+            return ("c", "pi") if self.value != "_" else self.subscripted(("s", "\\pi"))
+        if name == "infty":
+            return ("s", "\\infty")
+        if name == "frac":
+            return ("/", self.argument(depth), self.argument(depth))
+        if name == "sqrt":
+            return self.root(depth)
+        if name == "binom":
+            return ("f", "binom", self.argument(depth), self.argument(depth))
+        if name in ("lfloor", "lceil"):
+            tree = self.sum(depth + 1)
+            self.want("\\rfloor" if name == "lfloor" else "\\rceil")
+            return ("f", "floor" if name == "lfloor" else "ceil", tree)
+        if name in ("sum", "prod", "int", "lim"):
+            return self.big(name, depth)
+        if name in ("overline", "vec", "hat", "bar", "angle", "triangle", "mathbb", "widehat", "overrightarrow", "tilde"):
+            return self.subscripted(("s", f"\\{name}" + (self.raw_group() if self.value == "{" else "")))
+        raise Unreadable(f"\\{name}")
+
+    def root(self, depth: int) -> Tree:
+        degree: Tree = ("n", Fraction(2))
+        if self.value == "[":
+            degree = self.group(depth)
+        if self.value == "{" and self.after() == "}":  # \sqrt{}{3}
+            self.take()
+            self.take()
+        radicand = self.whole_argument(depth)
+        return ("^", radicand, ("/", ("n", Fraction(1)), degree))
+
+    def whole_argument(self, depth: int) -> Tree:
+        r"""As ``argument``, but a bare number is taken whole when it is typed plainly: ``\sqrt 12`` from a root sign."""
+        return self.literal() if self.kind == "number" else self.argument(depth)
+
+    def call(self, name: str, depth: int) -> Tree:
+        exponent = base = None
+        while self.kind == "sign" and self.value in ("^", "_"):
+            if self.take() == "^":
+                exponent = self.exponent(depth)
+            else:
+                base = self.argument(depth)
+        arguments = self.arguments(depth)
+        if exponent == ("-", ("n", Fraction(1))) and name in ("sin", "cos", "tan"):
+            name, exponent = "arc" + name, None
+        tree = _apply(name, base, arguments)
+        return tree if exponent is None else ("^", tree, exponent)
+
+    def arguments(self, depth: int) -> list[Tree]:
+        if self.kind == "sign" and self.value in ("(", "{", "["):
+            opening = self.take()
+            found = [self.sum(depth + 1)]
+            while self.value == "," and self.kind == "sign":
+                self.take()
+                found.append(self.sum(depth + 1))
+            self.want(_CLOSING[opening])
+            return found
+        tree = self.factor(depth + 1)
+        while (
+            self.starts_factor()
+            and self.kind in ("letters", "command", "number")
+            and self.value[1:] not in _FUNCTIONS
+            and (self.value not in _PLAIN_FUNCTIONS)
+        ):
+            tree = ("*", tree, self.factor(depth + 1))
+        return [tree]
+
+    def big(self, name: str, depth: int) -> Tree:
+        low: Tree = ("s", "")
+        high: Tree = ("s", "")
+        variable = ""
+        while self.kind == "sign" and self.value in ("_", "^"):
+            if self.take() == "^":
+                high = self.argument(depth)
+                continue
+            if self.value == "{":
+                self.take()
+                if self.kind == "letters" and self.after() in ("=", "\\to"):
+                    variable = self.take()
+                    self.take()
+                low = self.sum(depth + 1)
+                self.want("}")
+            else:
+                low = self.argument(depth)
+        body = self.product(depth + 1)
+        if name in ("sum", "prod") and variable:
+            return (name, variable, low, high, body)
+        return ("o", name + variable, low, high, body)
+
+
+_ATOMS = frozenset("frac sqrt binom lfloor lceil pi infty sum prod int lim overline vec hat bar mathbb angle triangle tilde".split())
+
+
+def _letter(letter: str) -> Tree:
+    if letter == "e":
+        return ("c", "e")
+    return ("c", "i") if letter == "i" else ("s", letter)
+
+
+def _apply(name: str, base: Tree | None, arguments: list[Tree]) -> Tree:
+    if name == "sqrt" and len(arguments) == 1:
+        return ("^", arguments[0], ("/", ("n", Fraction(1)), ("n", Fraction(2))))
+    if name == "cbrt" and len(arguments) == 1:
+        return ("^", arguments[0], ("/", ("n", Fraction(1)), ("n", Fraction(3))))
+    if name == "log":
+        top = ("f", "ln", arguments[0])
+        base = arguments[1] if len(arguments) == 2 else base
+        return top if base is None else ("/", top, ("f", "ln", base))
+    return ("f", name, *arguments)
+
+
+def _periodic(text: str, block: str) -> Fraction:
+    """The decimal ``text`` followed by ``block`` for ever."""
+    if len(text) + len(block) > MAX_DIGITS:
+        raise OverflowError("a number with too many digits")
+    decimals = len(text.partition(".")[2])
+    return number(text) + Fraction(int(block), (10 ** len(block) - 1) * 10**decimals)

@@ -1,0 +1,217 @@
+"""The value of an expression tree: exact where it can be, else to 60 digits; with variables, its values at fixed random points.
+
+Two expressions are equal when they agree at every point: identities of polynomials and rational functions are tested in exact arithmetic
+modulo nothing, so a false agreement would need a root at one of the points.
+"""
+
+from __future__ import annotations
+
+import zlib
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+from .math_number import (
+    CONTEXT,
+    FUNCTIONS,
+    ONE,
+    PI,
+    ZERO,
+    Complex,
+    Number,
+    TooLarge,
+    Undefined,
+    add,
+    binomial,
+    close,
+    digits,
+    div,
+    mul,
+    neg,
+    power,
+)
+from .math_parser import Tree
+
+POINTS = 3  # two with positive values, one with values of both signs
+MAX_TERMS = 1_000  # of a sum or product that is written out
+MAX_SERIES_BITS = 8_000  # of the denominator while it is written out
+MAX_STEPS = 4_000
+
+Values = tuple[Number | None, ...]
+Bindings = dict[str, Number]
+
+_E = Complex(ONE.exp(CONTEXT), ZERO)
+_I = Complex(ZERO, ONE)
+_PI = Complex(PI, ZERO)
+
+
+def variables(tree: Tree) -> frozenset[str]:
+    """The names that occur free in ``tree``."""
+    kind = tree[0]
+    if kind == "s":
+        return frozenset([tree[1]])
+    if kind in "nc":
+        return frozenset()
+    if kind in ("sum", "prod"):
+        return variables(tree[2]) | variables(tree[3]) | (variables(tree[4]) - {tree[1]})
+    parts = tree[2:] if kind in "fo" else tree[1:]
+    return frozenset().union(*(variables(part) for part in parts))
+
+
+@lru_cache(maxsize=4096)
+def probe(tree: Tree) -> Values:
+    """The values of ``tree``: one if it is constant, else one a point; None where undefined. Raises TooLarge."""
+    names = variables(tree)
+    return tuple(_at(tree, point) for point in range(POINTS)) if names else (_at(tree, 0),)
+
+
+def _at(tree: Tree, point: int) -> Number | None:
+    try:
+        with localcontext(CONTEXT):
+            return _Evaluator(point).value(tree, {})
+    except (Undefined, ZeroDivisionError):
+        return None
+    except ArithmeticError as error:  # decimal overflow or an invalid operation: beyond what is compared
+        raise TooLarge(str(error)) from error
+
+
+def draw(name: str, point: int) -> Fraction:
+    """The value that the variable ``name`` has at ``point``: fixed, between 0.2 and 2.2, negative for some names at the last point."""
+    seed = zlib.crc32(f"{name}:{point}".encode("utf-8", "replace"))
+    value = Fraction(seed % 100_003, 50_001) + Fraction(1, 5)
+    return -value if point == POINTS - 1 and seed >> 8 & 1 else value
+
+
+class _Evaluator:
+    def __init__(self, point: int) -> None:
+        self.point = point
+        self.steps = 0
+
+    def value(self, tree: Tree, bound: Bindings) -> Number:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooLarge("too many operations")
+        kind = tree[0]
+        if kind == "n":
+            result: Number = tree[1]
+            return result
+        if kind == "s":
+            return bound[tree[1]] if tree[1] in bound else self.free(tree[1])
+        if kind == "c":
+            return {"pi": _PI, "e": _E, "i": _I}[tree[1]]
+        if kind == "^":
+            return self.power(tree, bound)
+        if kind == "f":
+            return self.function(tree[1], [self.value(argument, bound) for argument in tree[2:]])
+        if kind in ("sum", "prod"):
+            return self.series(tree, bound)
+        if kind == "o":
+            return self.opaque(tree[1], [self.value(argument, bound) for argument in tree[2:]])
+        left = self.value(tree[1], bound)
+        if kind == "-":
+            return neg(left)
+        right = self.value(tree[2], bound)
+        return {"+": add, "*": mul, "/": div}[kind](left, right)
+
+    def free(self, name: str) -> Number:
+        if name == "\\infty":
+            raise Undefined("infinity is no number")
+        return draw(name, self.point)
+
+    def power(self, tree: Tree, bound: Bindings) -> Number:
+        exponent = self.value(tree[2], bound)
+        if tree[1] == ("c", "e"):
+            return FUNCTIONS["exp"](exponent) if exponent else Fraction(1)
+        return power(self.value(tree[1], bound), exponent)
+
+    def function(self, name: str, arguments: list[Number]) -> Number:
+        if len(arguments) == 1 and name in FUNCTIONS:
+            return FUNCTIONS[name](arguments[0])
+        if name == "binom":
+            return binomial(*arguments)
+        exact = [a for a in arguments if isinstance(a, Fraction)]
+        if len(exact) < len(arguments) or not exact:
+            raise Undefined(name)
+        if name in ("max", "min"):
+            return max(exact) if name == "max" else min(exact)
+        if name == "mod" and len(exact) == 2 and exact[1]:
+            return exact[0] % exact[1]
+        return self.opaque(name, arguments)
+
+    def series(self, tree: Tree, bound: Bindings) -> Number:
+        kind, variable, low, high, body = tree
+        first, last = self.value(low, bound), self.value(high, bound)
+        if (
+            isinstance(first, Fraction)
+            and isinstance(last, Fraction)
+            and first.denominator == last.denominator == 1
+            and not variables(high)
+        ):
+            if last - first > MAX_TERMS:
+                raise TooLarge("series")
+            total = Fraction(0) if kind == "sum" else Fraction(1)
+            result: Number = total
+            for index in range(int(first), int(last) + 1):
+                term = self.value(body, {**bound, variable: Fraction(index)})
+                result = add(result, term) if kind == "sum" else mul(result, term)
+                if isinstance(result, Fraction) and result.denominator.bit_length() > MAX_SERIES_BITS:
+                    raise TooLarge("series")
+            return result
+        return self.opaque(kind, [first, last, self.value(body, {**bound, variable: draw("\\bound", self.point)})])
+
+    def opaque(self, name: str, arguments: list[Number]) -> Number:
+        """A number that stands for an operator that is not computed: the same for the same arguments."""
+        return draw(name + "".join(f"|{digits(argument)}" for argument in arguments), self.point)
+
+
+def same(a: Tree, b: Tree) -> bool:
+    """Whether two expressions are equal wherever both are real, and at the points with positive values at least."""
+    if a == b:
+        return True
+    if variables(a) != variables(b):
+        names = variables(a) ^ variables(b)
+        if "\\infty" in names or not (variables(a) and variables(b)):
+            return _vanishing(a, b)
+    left, right = _spread(a), _spread(b)
+    agreed = 0
+    for point, (x, y) in enumerate(zip(left, right)):
+        if x is None or y is None:
+            if (x is None) != (y is None) and point < POINTS - 1:
+                return False
+            continue
+        if point == POINTS - 1 and _is_real(x) != _is_real(y):
+            continue  # a root of a negative number: principal value or real root, both are in use
+        if not close(x, y):
+            return False
+        agreed += 1
+    return agreed > 1
+
+
+def _vanishing(a: Tree, b: Tree) -> bool:
+    """One side has variables, the other has none or infinity: equal only if the variables cancel out."""
+    if "\\infty" in variables(a) | variables(b):
+        return False
+    return all(x is not None and y is not None and close(x, y) for x, y in zip(_spread(a), _spread(b)))
+
+
+def _spread(tree: Tree) -> Values:
+    values = probe(tree)
+    return values * POINTS if len(values) == 1 else values
+
+
+def _is_real(x: Number) -> bool:
+    return isinstance(x, Fraction) or abs(x.im) <= Decimal(10) ** -40
+
+
+def constant(tree: Tree) -> Number | None:
+    """The value of an expression without variables; None if it has variables or no value. Raises TooLarge."""
+    return None if variables(tree) else probe(tree)[0]
+
+
+def key_of(tree: Tree) -> str:
+    """A text that is the same for equal expressions."""
+    values = probe(tree)
+    if len(values) == 1:
+        return "undefined" if values[0] is None else digits(values[0])
+    first = tuple(None if value is None else digits(value) for value in values[:2])
+    return f"{','.join(sorted(variables(tree)))}:{zlib.crc32(repr(first).encode()):08x}{zlib.adler32(repr(first).encode()):08x}"

@@ -1,0 +1,122 @@
+"""Mathematics: does the declared answer have the value of the gold answer?
+
+The answer is taken from the completion (``extract.py``), read by a bounded parser of our own (``math_latex``, ``math_parser``,
+``math_answer``) and compared exactly or to 40 digits (``math_equal``). Nothing in a completion is ever evaluated by Python or sympy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from .extract import declared
+from .math_answer import Answer, Group, Value, Words, read
+from .math_choice import choice, same_choice
+from .math_equal import Precision, equal, words
+from .math_key import key
+from .verdict import Status, Verdict
+
+REASONS = ("correct", "no_answer", "unreadable", "different")
+MAX_SHOWN = 512
+
+_SPACE = re.compile(r"(?<!\d)\s+|\s+(?!\d)")  # 1 8 is not 18
+_NO_ANSWER = Verdict(0.0, Status.NO_ANSWER, None, None, "no_answer")
+
+
+def verify_math(
+    completion: str, gold: Any, *, mode: str = "lenient", precision: float | Sequence[float] | None = None, last_number: bool = False
+) -> Verdict:
+    r"""Judge ``completion`` against ``gold``: the answer itself, or a solution that declares it (a box, an answer tag, ``####``).
+
+    ``mode="strict"`` wants a box, an answer tag or a ``####`` line; lenient also takes the sentence that states the answer.
+    ``precision`` is an absolute tolerance (OlympiadBench's ``error``), or one for each value of the gold. ``last_number`` lets the last number
+    of a text without any marker count, as is usual for GSM8K.
+
+    Reasons: ``correct``; ``no_answer`` (nothing declared); ``unreadable`` (the declared answer is no mathematics and not the gold's
+    words); ``different``. A gold that is not mathematics is compared as words.
+
+    Raises TypeError for a completion that is not a str, ValueError for an unknown mode and for a gold that is empty or
+    neither text nor number.
+    """
+    expected = gold_text(gold)
+    answer, marked = declared(completion, mode, last_number=last_number)
+    if not marked and answer is not None and isinstance(gold, str) and completion.strip() == gold.strip():
+        answer = expected
+    if answer is None or not answer.strip():
+        return _NO_ANSWER
+    tolerance = tuple(precision) if isinstance(precision, Sequence) else precision
+    return _judge(answer, expected, tolerance, marked)
+
+
+def verify_gsm8k(completion: str, gold: Any, *, mode: str = "lenient", precision: float | Sequence[float] | None = None) -> Verdict:
+    """As :func:`verify_math`; without a marker, lenient mode takes the last number."""
+    return verify_math(completion, gold, mode=mode, precision=precision, last_number=True)
+
+
+def gold_text(gold: Any) -> str:
+    """The gold answer as text: out of its box, its tag or its ``####`` line. Raises ValueError for an empty one."""
+    if isinstance(gold, bool) or not isinstance(gold, str | int | float):
+        raise ValueError(f"expected a gold answer as text or a number, got {repr(gold)[:200]}")
+    text = _gold(gold if isinstance(gold, str) else repr(gold))
+    if not text:
+        raise ValueError(f"expected a gold answer, got an empty one: {repr(gold)[:200]}")
+    return text
+
+
+@lru_cache(maxsize=4096)
+def _gold(gold: str) -> str:
+    marked = any(mark in gold for mark in ("\\boxed", "\\fbox", "<answer>", "####"))
+    answer = declared(gold, "strict")[0] if marked else gold
+    if marked and answer is None and gold.count("\\boxed{") == 1:  # cut off before its last brace
+        answer = gold.partition("\\boxed{")[2]
+    if not answer or not answer.strip() or not read(answer)[0].strip(' "{}$'):
+        return ""
+    if not marked and re.search(r"[Aa]nswer", gold):
+        stated = declared(gold, "lenient")[0]
+        if stated and any(not isinstance(reading, Words) for reading in read(stated)[1]):
+            return stated
+    return answer
+
+
+@lru_cache(maxsize=16384)
+def _judge(answer: str, gold: str, precision: Precision, marked: bool) -> Verdict:
+    shown = answer[:MAX_SHOWN]
+    text, readings = read(answer)
+    expected_text, expected = read(gold)
+    if not readings:
+        return Verdict(0.0, Status.WRONG, shown, None, "unreadable")
+    mode_key = key(readings[0])
+    if matches(gold, expected_text, expected, answer, text, readings, precision):
+        return Verdict(1.0, Status.CORRECT, shown, mode_key, "correct")
+    if isinstance(readings[0], Words):
+        return Verdict(0.0, Status.WRONG, shown, mode_key, "unreadable") if marked else _NO_ANSWER
+    return Verdict(0.0, Status.WRONG, shown, mode_key, "different")
+
+
+def matches(
+    gold: str, gold_plain: str, expected: tuple[Answer, ...], answer: str, plain: str, readings: tuple[Answer, ...], precision: Precision
+) -> bool:
+    if plain and _SPACE.sub("", gold_plain) == _SPACE.sub("", plain):
+        return True
+    if gold.strip() == answer.strip() and plain:
+        return True
+    letter = choice(gold)
+    if letter and same_choice(letter, answer):
+        return True
+    if _is_words(gold_plain) and _is_words(plain) and len(words(gold_plain)) > 1:
+        return words(gold_plain) == words(plain)
+    return any(equal(a, b, precision) for a in expected for b in readings if _comparable(a, b, expected, readings))
+
+
+def _is_words(plain: str) -> bool:
+    """Nothing but letters: at least one word of three, so that it is not a product of symbols."""
+    return bool(re.fullmatch(r"[A-Za-z\"][A-Za-z\s\"'.!-]*|[A-Za-z]{3,}\d*", plain)) and bool(re.search(r"[A-Za-z]{3}", plain))
+
+
+def _comparable(a: Answer, b: Answer, expected: tuple[Answer, ...], readings: tuple[Answer, ...]) -> bool:
+    """A second reading (a comma as a decimal point) counts against a number only."""
+    if a is not expected[0] or b is not readings[0]:
+        return isinstance(a, Value | Group) and isinstance(b, Value | Group)
+    return True
