@@ -27,6 +27,6 @@ def same_choice(gold: Choice, answer: str) -> bool:
     found = choice(answer)
     if found is None:
         return False
-    if gold.letter.isupper() and (gold.marked or found.marked):
-        return gold.letter == found.letter.upper()
+    if gold.marked or found.marked:
+        return gold.letter.upper() == found.letter.upper()
     return gold.letter == found.letter

@@ -23,7 +23,8 @@ _CANONICAL = {alias: unit for unit, aliases in _ALIASES.items() for alias in [un
 _NEUTRAL = frozenset(["unit", "th", ""])
 _FORBIDDEN = frozenset("and or not if else is except without lambda for in while import from neither either maybe".split())
 _NOT_UNITS = frozenset(
-    "sin cos tan cot sec csc log ln exp sqrt pi arcsin arccos arctan sinh cosh tanh alpha beta gamma delta theta lambda mu omega phi rho sigma tau "
+    "sin cos tan cot sec csc log ln exp sqrt pi arcsin arccos arctan sinh cosh tanh alpha beta gamma delta theta lambda "
+    "mu omega phi rho sigma tau "
     "max min "
     "gcd lcm mod abs inf nan".split()
 ) - {"min"}  # fmt: skip

@@ -31,8 +31,8 @@ def verify_math(
     r"""Judge ``completion`` against ``gold``: the answer itself, or a solution that declares it (a box, an answer tag, ``####``).
 
     ``mode="strict"`` wants a box, an answer tag or a ``####`` line; lenient also takes the sentence that states the answer.
-    ``precision`` is an absolute tolerance (OlympiadBench's ``error``), or one for each value of the gold. ``last_number`` lets the last number
-    of a text without any marker count, as is usual for GSM8K.
+    ``precision`` is an absolute tolerance (OlympiadBench's ``error``), or one for each value of the gold.
+    ``last_number`` lets the last number of a text without any marker count, as is usual for GSM8K.
 
     Reasons: ``correct``; ``no_answer`` (nothing declared); ``unreadable`` (the declared answer is no mathematics and not the gold's
     words); ``different``. A gold that is not mathematics is compared as words.
