@@ -87,6 +87,18 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--shaper", default="setpo", help="registered shaper")
     p.add_argument("--shaper-kwargs", type=_json_object, default={}, help="its options as JSON")
     p.add_argument("--strict", action="store_true", help="answers count only in a tag or a box")
+
+    p = add("verify", verify, "Judge completions: a verdict for every line of a file, or one explained step by step.")
+    p.add_argument("source", type=Path, nargs="?", metavar="IN.jsonl", help="lines {id, task, gold, completion, mode?, options?}")
+    p.add_argument("--out", type=Path, help="verdicts to write, one a line; started again, it goes on")
+    p.add_argument("--workers", type=int, default=2, help="processes that judge")
+    p.add_argument("--timeout", type=float, default=5.0, metavar="S", help="seconds for each completion")
+    p.add_argument("--strict", action="store_true", help="answers count only in a tag or a box, where a line has no mode of its own")
+    p.add_argument("--explain", action="store_true", help="judge one completion and show each step")
+    p.add_argument("--task", help="task to explain")
+    p.add_argument("--gold", help="its gold answer, as text or JSON")
+    p.add_argument("--completion", help="the completion; - reads it from standard input")
+    p.add_argument("--options", type=_json_object, default={}, help="options of the task's verifier as JSON")
     return parser
 
 
@@ -207,6 +219,28 @@ def rescore(*, source: Path, out: Path, shaper: str, shaper_kwargs: dict[str, An
     made = make_shaper(shaper, **shaper_kwargs)
     _check_writable(out.parent)
     print("\n".join(summary(run(source, out, shaper=made, mode="strict" if strict else "lenient"))))
+
+
+def verify(*, source: Path | None, out: Path | None, workers: int, timeout: float, strict: bool, explain: bool, **one: Any) -> None:
+    mode = "strict" if strict else "lenient"
+    if explain:
+        _explain(mode=mode, **one)
+        return
+    if source is None or out is None:
+        raise ValueError("expected setpo verify IN.jsonl --out OUT.jsonl, or --explain with --task, --gold and --completion")
+    _check_writable(out.parent)
+    from .verify import verify as run
+
+    print("\n".join(run(source, out, workers=workers, timeout=timeout, mode=mode)))
+
+
+def _explain(*, task: str | None, gold: str | None, completion: str | None, mode: str, options: dict[str, Any]) -> None:
+    if task is None or gold is None or completion is None:
+        raise ValueError("expected --task, --gold and --completion with --explain")
+    from setpo_verifiers.explain import explain
+
+    for step, found in explain(task, sys.stdin.read() if completion == "-" else completion, gold, mode=mode, **options):
+        print(f"{step + ':':13} {found}")
 
 
 def _check_writable(folder: Path) -> None:

@@ -94,7 +94,7 @@ def parse_gold(gold: Any) -> CountdownGold:
 def _parse_text(text: str) -> CountdownGold:
     if text.lstrip().startswith("{"):
         return _parse_mapping(json.loads(text))
-    tree = parse(_normalise(text))
+    tree = parse(normalise(text))
     if isinstance(tree, int):
         raise ValueError("a lone number solves nothing")  # more likely a target whose numbers were lost
     return _check_gold(values(tree)[-1], *literals(tree))
@@ -116,7 +116,7 @@ def _check_gold(target: Any, *numbers: Any) -> CountdownGold:
 @lru_cache(maxsize=65536)
 def _judge(answer: str, gold: CountdownGold, allow_subset: bool, integer_only: bool, nonnegative_only: bool) -> Verdict:
     try:
-        text, stated = _split_equation(_normalise(answer))
+        text, stated = split_equation(normalise(answer))
         tree = parse(text)
     except ExpressionError:
         return Verdict(0.0, Status.WRONG, answer, None, "syntax")
@@ -141,7 +141,7 @@ def _reason(tree: Tree, stated: int | None, gold: CountdownGold, allow_subset: b
     return "correct" if steps[-1] == gold.target and stated in (None, gold.target) else "value"
 
 
-def _split_equation(text: str) -> tuple[str, int | None]:
+def split_equation(text: str) -> tuple[str, int | None]:
     """(expression, the integer stated after ``=``); anything but one integer there is a syntax error."""
     expression, equals, stated = text.partition("=")
     if not equals:
@@ -151,7 +151,8 @@ def _split_equation(text: str) -> tuple[str, int | None]:
     return expression, int("".join(stated.split()))
 
 
-def _normalise(answer: str) -> str:
+def normalise(answer: str) -> str:
+    """LaTeX and Unicode spellings to the grammar's own; what is none of them stays, for the parser to refuse."""
     text = answer.translate(_CHARACTERS)
     if "\\" in text:
         text = _COMMAND.sub(lambda command: _OPERATOR.get(command[1], " "), text)
