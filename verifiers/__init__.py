@@ -11,6 +11,7 @@ from .solver import solve
 from .verdict import Status, Verdict
 
 if TYPE_CHECKING:
+    from .check import check_verifier
     from .pool import VerifierPool
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Status",
     "Verdict",
     "VerifierPool",
+    "check_verifier",
     "extract",
     "mode_key",
     "parse_gold",
@@ -32,7 +34,8 @@ __all__ = [
     "verify_knights_and_knaves",
 ]
 
-_LATE = {"VerifierPool": "pool"}  # name -> module; imported when first asked for: most programs want verify alone
+# name -> module; imported when first asked for: most programs want verify alone
+_LATE = {"VerifierPool": "pool", "check_verifier": "check"}
 
 
 def __getattr__(name: str) -> Any:
