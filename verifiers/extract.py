@@ -72,8 +72,11 @@ def declared(text: str, mode: str, *, last_number: bool = False) -> tuple[str | 
     if marked:
         if answer and ("\\boxed" in answer or "\\fbox" in answer):
             return _boxes(answer, 0) or answer, True
-        if text.rfind("<answer>", start) >= 0:
-            return answer, True
+        opened = text.rfind("<answer>", start)
+        if opened >= 0:  # a closing tag used as a stop string is missing from the text
+            rest = text[opened + len("<answer>") :].strip() if answer is None else ""
+            content = _unwrap(rest) if len(rest) <= 2_000 and "</answer>" not in rest else rest
+            return (content if content != rest else answer), True
         return (answer and _boxes(text, start)) or answer, True
     if text.rfind("<think>") > start:
         return None, False

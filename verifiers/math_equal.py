@@ -30,11 +30,10 @@ def _equal(gold: Answer, answer: Answer, precision: Precision) -> bool:
         return isinstance(gold, Words) and isinstance(answer, Words) and words(gold.text) == words(answer.text)
     if isinstance(gold, Equation) and isinstance(answer, Equation):
         return _equations(gold, answer, precision)
-    if isinstance(gold, Equation) or isinstance(answer, Equation):
-        equation, other = (gold, answer) if isinstance(gold, Equation) else (answer, gold)
-        if not states_value(equation):
-            return False
-        return _equal(equation.right, other, precision) if equation is gold else _equal(other, equation.right, precision)
+    if isinstance(gold, Equation):
+        return states_value(gold) and _equal(gold.right, answer, precision)
+    if isinstance(answer, Equation):
+        return states_value(answer) and _equal(gold, answer.right, precision)
     if _is_set(gold) or _is_set(answer):
         pair = _unbraced(gold), _unbraced(answer)
         if pair != (gold, answer):
@@ -240,16 +239,16 @@ def _groups(gold: Group, answer: Group, precision: Precision) -> bool:
     if assigned[0] is not None and assigned[1] is not None:
         return _unordered(assigned[0], assigned[1], None)
     if assigned[0] is not None or assigned[1] is not None:
-        rows, other = (assigned[0], answer) if assigned[0] is not None else (assigned[1], gold)
-        assert rows is not None
-        return any(_equal(*((form, other) if other is answer else (other, form)), None) for form in _as_tuples(rows, other))
+        if assigned[0] is not None:
+            return any(_equal(form, answer, None) for form in _as_tuples(assigned[0], answer))
+        return any(_equal(gold, form, None) for form in _as_tuples(assigned[1] or [], gold))
     if not gold.opening and not answer.opening or _is_set(gold) and _is_set(answer):
         return _unordered(gold.items, answer.items, precision)
     if _is_set(gold) != _is_set(answer):
         return bool(not gold.opening or not answer.opening) and _unordered(gold.items, answer.items, precision)
     brackets = {(group.opening, group.closing) for group in (gold, answer) if group.opening}
-    if len(brackets) > 1:
-        return False
+    if len(brackets) > 1 or (len(brackets) == 1 and ("(", ")") not in brackets and gold.opening != answer.opening):
+        return False  # a bare list may stand for a tuple, not for an interval
     return _ordered(gold.items, answer.items, precision)
 
 
@@ -301,7 +300,8 @@ def _assignment(group: Group) -> list[Answer] | None:
         rows[-1].append(item)
     if len(rows) == 1:
         return list(rows[0])
-    return [row[0] if len(row) == 1 else Group("(", ")", tuple(sorted(row, key=lambda equation: equation.name))) for row in rows]
+    ordered = [sorted(row, key=lambda equation: equation.name) for row in rows]
+    return [row[0] if len(row) == 1 else Group("(", ")", tuple(row)) for row in ordered]
 
 
 def _as_tuples(rows: list[Answer], other: Group) -> list[Answer]:

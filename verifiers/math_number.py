@@ -97,6 +97,8 @@ def power(a: Number, b: Number) -> Number:
         root = _exact_root(a, b.denominator)
         if root is not None:
             return _integer_power(root, b.numerator)
+    if isinstance(b, Fraction) and b.denominator.bit_length() > 64:
+        raise TooLarge("a root too high to tell from one")
     p, q = to_complex(a), to_complex(b)
     if p.re == p.im == 0:
         if q.re > 0:

@@ -80,11 +80,12 @@ class _Parser:
                 raise Unreadable("too many symbols")
         self.capital_i = any(value == "I" for kind, value in self.tokens if kind == "letters")
         self.position = -1
+        self.kind, self.value = "end", ""
         self.take()
 
     def take(self) -> str:
         """Step to the next token; return the value of the one left."""
-        value = self.value if self.position >= 0 else ""
+        value = self.value
         self.position += 1
         self.kind, self.value = self.tokens[self.position] if self.position < len(self.tokens) else ("end", "")
         return value

@@ -73,11 +73,18 @@ def _gold(gold: str) -> str:
         answer = gold.partition("\\boxed{")[2]
     if not answer or not answer.strip() or not read(answer)[0].strip(' "{}$'):
         return ""
-    if not marked and re.search(r"[Aa]nswer", gold):
+    if not marked and re.search(r"[Aa]nswer", gold) and _unread(gold):
         stated = declared(gold, "lenient")[0]
         if stated and any(not isinstance(reading, Words) for reading in read(stated)[1]):
             return stated
     return answer
+
+
+def _unread(gold: str) -> bool:
+    readings = read(gold)[1]
+    if not readings or isinstance(readings[0], Words):
+        return True
+    return isinstance(readings[0], Group) and any(isinstance(item, Words) for item in readings[0].items)
 
 
 @lru_cache(maxsize=16384)
