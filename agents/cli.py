@@ -114,7 +114,9 @@ def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
     from .report import write_report
     from .results import print_table
 
-    lines = studies.demo(out, packaged=None if from_scratch else studies.packaged_warm_start(), **sizes)
+    packaged = None if from_scratch else studies.packaged_warm_start()
+    print("training the warm start" if packaged is None else f"starting from {packaged.name} (--from-scratch trains it again)", flush=True)
+    lines = studies.demo(out, packaged=packaged, **sizes)
     paths = write_report(out)
     print()
     print_table(lines)

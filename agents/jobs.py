@@ -65,6 +65,8 @@ class Plan:
     eval_problems: int | None = None
     """Problems of each split at the end; None is all."""
     warm_start_steps: int = WarmStartConfig.steps
+    packaged_warm_start: bool = False
+    """Whether seed 0 begins with the checkpoint that comes with the package."""
 
     def dataset(self, split: str) -> Dataset:
         env = gym.make("setpo/Countdown-v0", split=split, shaper=None, **self.env_kwargs)
@@ -248,7 +250,7 @@ def save_plan(plan: Plan) -> None:
         saved = json.loads(path.read_text(encoding="utf-8"))["plan"]
         differing = [f"{key}: saved {saved.get(key)!r}, asked {mine[key]!r}" for key in mine if saved.get(key) != mine[key]]
         if differing:
-            raise ValueError(f"{plan.out} holds runs of another size ({'; '.join(differing)}). Use another folder or delete it.")
+            raise ValueError(f"{plan.out} holds runs of another plan ({'; '.join(differing)}). Use another folder or delete it.")
     versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__, "gymnasium": gym.__version__}
     plan.out.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"plan": mine, "versions": versions}, indent=2) + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ SetPO. Settings are chosen on the validation split; the test split is looked at 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Sequence
@@ -81,6 +82,8 @@ def both_arm(setpo: Arm, kl: Arm) -> Arm:
 
 
 DEMO_SETPO = ("equality", 0.1)
+"""Kernel and lambda that the study chose."""
+PACKAGED_SHA256 = "c4d57ba149af3e5d5fa2404c36c9d298bfec5edf3d8653bd2e4087e35286767b"
 
 
 def demo(out: Path, *, workers: int = 2, packaged: Path | None = None, **sizes: Any) -> list[dict[str, Any]]:
@@ -88,7 +91,7 @@ def demo(out: Path, *, workers: int = 2, packaged: Path | None = None, **sizes: 
 
     ``packaged`` is a warm start to begin with; it is used if it was made by this configuration, and made anew if not.
     """
-    plan = Plan(out, **{"env_kwargs": ENV_KWARGS, **sizes})
+    plan = Plan(out, **{"env_kwargs": ENV_KWARGS, "packaged_warm_start": packaged is not None, **sizes})
     arms = [None, GRPO, setpo_arm(*DEMO_SETPO), GSPO, setpo_arm(*DEMO_SETPO, "gspo")]
     save_plan(plan)
     if packaged is not None and not plan.warm_start_path(0).exists():
@@ -98,9 +101,10 @@ def demo(out: Path, *, workers: int = 2, packaged: Path | None = None, **sizes: 
     return run_jobs([Job(plan, arm, 0, 0, ("test",)) for arm in arms], workers=workers)
 
 
-def packaged_warm_start() -> Path:
-    """The warm start of seed 0 that comes with the package."""
-    return Path(__file__).with_name("warm_start_seed0.pt")
+def packaged_warm_start() -> Path | None:
+    """The warm start of seed 0 that comes with the package, which ``--from-scratch`` trains again; None if it was altered."""
+    path = Path(__file__).with_name("warm_start_seed0.pt")
+    return path if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == PACKAGED_SHA256 else None
 
 
 def study(out: Path, *, seeds: int = 5, workers: int = 2, **sizes: Any) -> list[dict[str, Any]]:
