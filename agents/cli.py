@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
-    parser.add_argument("--steps", type=int, default=200, help="training steps a run")
+    parser.add_argument("--steps", type=int, default=400, help="training steps a run (tuning: half as many)")
     parser.add_argument("--warm-start-steps", type=int, default=3000, help="gradient steps of the warm start")
     parser.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     parser.add_argument("--eval-problems", type=int, default=None, help="problems of each split (default: all)")

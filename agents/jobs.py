@@ -57,7 +57,9 @@ class Plan:
     out: Path
     env_kwargs: dict[str, Any]
     """Arguments of ``gym.make("setpo/Countdown-v0")`` besides the split."""
-    steps: int = 200
+    runs: str = "runs"
+    """Folder of the runs within ``out``."""
+    steps: int = 400
     eval_samples: int = 64
     snapshots: int = 4
     """Evaluations of a few validation problems along the way, for the pictures."""
@@ -90,7 +92,7 @@ class Job:
     def folder(self) -> Path:
         if self.arm is None:
             return self.plan.out / "base" / f"seed{self.warm_start_seed}"
-        return self.plan.out / "runs" / f"{self.arm.name}-seed{self.seed}"
+        return self.plan.out / self.plan.runs / f"{self.arm.name}-seed{self.seed}"
 
     @property
     def run(self) -> str:

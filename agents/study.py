@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ KL_COEFFICIENTS = (0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3)
 PASS_1_MARGIN = 0.01
 """A setting may cost so much validation pass@1 against GRPO, no more."""
 TUNING_SEEDS = 2
+SPLITS = ("validation", "test")
 WARM_STARTS = (0, 1)
 
 GRPO = Arm("grpo", "GRPO")
@@ -108,12 +110,15 @@ def packaged_warm_start() -> Path | None:
 
 
 def study(out: Path, *, seeds: int = 5, workers: int = 2, **sizes: Any) -> list[dict[str, Any]]:
-    """Tune on validation, then compare on test over paired seeds; returns the test lines of the base and the chosen arms."""
+    """Tune on validation, then compare on test over paired seeds; returns the test lines of the base and the chosen arms.
+
+    Every setting of a grid gets runs of half the length, over two seeds.
+    """
     plan = Plan(out, **{"env_kwargs": ENV_KWARGS, **sizes})
     save_plan(plan)
     run_warm_starts(plan, WARM_STARTS, workers=workers)
 
-    def jobs(arms: Sequence[Arm], n_seeds: int, *splits: str) -> list[Job]:
+    def jobs(plan: Plan, arms: Sequence[Arm], n_seeds: int, *splits: str) -> list[Job]:
         return [Job(plan, arm, seed, seed % len(WARM_STARTS), splits) for seed in range(n_seeds) for arm in arms]
 
     grids = {
@@ -121,14 +126,16 @@ def study(out: Path, *, seeds: int = 5, workers: int = 2, **sizes: Any) -> list[
         "entropy": [entropy_arm(value) for value in ENTROPY_COEFFICIENTS],
         "kl": [kl_arm(value) for value in KL_COEFFICIENTS],
     }
-    tuning = run_jobs(jobs([GRPO, *(arm for grid in grids.values() for arm in grid)], TUNING_SEEDS, "validation"), workers=workers)
+    half = replace(plan, runs="tuning", steps=max(1, plan.steps // 2))
+    tuning = run_jobs(jobs(half, [GRPO, *(arm for grid in grids.values() for arm in grid)], TUNING_SEEDS, "validation"), workers=workers)
     chosen = {name: select(grid, tuning) for name, grid in grids.items()}
     (out / "chosen.json").write_text(json.dumps({name: arm.name for name, arm in chosen.items()}, indent=2) + "\n", encoding="utf-8")
     setpo, kl = chosen["setpo"], chosen["kl"]
     on_gspo = Arm(setpo.name.replace("grpo", "gspo"), "SetPO+GSPO", {**setpo.settings, "algorithm": "gspo"})
-    arms = [GRPO, setpo, paper_arm(), shuffled_arm(setpo), chosen["entropy"], kl, both_arm(setpo, kl), GSPO, on_gspo]
-    base = [Job(plan, None, seed, seed, ("validation", "test")) for seed in WARM_STARTS]
-    lines = run_jobs(base + jobs(arms, seeds, "validation", "test"), workers=workers)
+    base = [Job(plan, None, seed, seed, SPLITS) for seed in WARM_STARTS]
+    on_grpo = [GRPO, setpo, paper_arm(), shuffled_arm(setpo), chosen["entropy"], kl]
+    final = [*jobs(plan, on_grpo, seeds, *SPLITS), *jobs(plan, [GSPO, on_gspo, both_arm(setpo, kl)], seeds, *SPLITS)]
+    lines = run_jobs(base + final, workers=workers)
     return [line for line in lines if line["split"] == "test"]
 
 
