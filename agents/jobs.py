@@ -37,7 +37,7 @@ from .warm_start import WarmStartConfig, warm_start
 
 gym.register_envs(setpo_envs)
 
-OBSERVER = {"embedder": "expression", "members": "well_formed"}
+OBSERVER = {"kernel": "equality_key", "members": "well_formed"}
 """Credit stored with evaluated groups, the same for every arm, so that diversity is comparable between them."""
 
 
