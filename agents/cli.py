@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
-    parser.add_argument("--steps", type=int, default=200, help="training steps a run")
+    parser.add_argument("--steps", type=int, default=400, help="training steps a run (tuning: half as many)")
     parser.add_argument("--warm-start-steps", type=int, default=3000, help="gradient steps of the warm start")
     parser.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     parser.add_argument("--eval-problems", type=int, default=None, help="problems of each split (default: all)")
@@ -126,7 +126,9 @@ def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
     from .report import write_report
     from .results import print_table
 
-    lines = studies.demo(out, packaged=None if from_scratch else studies.packaged_warm_start(), **sizes)
+    packaged = None if from_scratch else studies.packaged_warm_start()
+    print("training the warm start" if packaged is None else f"starting from {packaged.name} (--from-scratch trains it again)", flush=True)
+    lines = studies.demo(out, packaged=packaged, **sizes)
     paths = write_report(out)
     print()
     print_table(lines)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Curve = tuple[np.ndarray, np.ndarray]  # x (T,), values (S, T): one row a seed
 
-# Okabe and Ito's palette, safe for colour-blind readers, in the order that separates neighbours best; grey is the base's.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#222222")
+# Okabe and Ito's palette and two of Tol's, safe for colour-blind readers, in the order that separates neighbours best; grey is the base's.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#222222", "#882255", "#999933")
 BASE_COLOR = "#777777"
 
 
@@ -38,25 +38,32 @@ def band_name(n_seeds: int) -> str:
     return {1: "one seed", 2: "band: range of 2 seeds"}.get(n_seeds, f"band: 95 % interval over {n_seeds} seeds")
 
 
-def pass_at_k_figure(curves: Mapping[str, Curve], base: tuple[str, Curve] | None, colors: Mapping[str, str], subtitle: str = "") -> Figure:
-    """pass@k against k on a log2 axis: one line a label of ``curves``, ``base`` (label, curve) dashed."""
-    figure, (axes,) = new_figure(1, 1, (7.6, 5))
+def pass_at_k_figure(
+    panels: Sequence[Mapping[str, Curve]], base: tuple[str, Curve] | None, colors: Mapping[str, str], subtitle: str = ""
+) -> Figure:
+    """pass@k against k on a log2 axis, one panel a mapping: one line a label, and ``base`` (label, curve) dashed in each."""
+    figure, all_axes = new_figure(1, len(panels), (7.6 if len(panels) == 1 else 6.2 * len(panels), 5))
     set_title(figure, "pass@k: problems solved when k samples are drawn", subtitle)
-    ends = []
-    for label, (k, values) in curves.items():
-        mean = _draw_band(axes, k, values, colors[label], marker="o")
-        ends.append((k[-1], mean[-1], label, colors[label]))
-    if base is not None:
-        label, (k, values) = base
-        axes.plot(k, values.mean(0), "--", color=BASE_COLOR, lw=1.8, marker="o", ms=3, clip_on=False)
-        ends.append((k[-1], values.mean(0)[-1], label, BASE_COLOR))
-    ticks = sorted({int(k) for x, _ in curves.values() for k in x})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(ticks, [str(k) for k in ticks])
-    axes.minorticks_off()
-    axes.set(xlabel="k, samples drawn a problem", ylabel="pass@k: share of problems solved")
-    axes.set_ylim(0, min(1.02, axes.get_ylim()[1]))
-    _label_ends(axes, ends)
+    ends: list[list[tuple[float, float, str, str]]] = []
+    for axes, curves in zip(all_axes, panels, strict=True):
+        ends.append([])
+        for label, (k, values) in curves.items():
+            mean = _draw_band(axes, k, values, colors[label], marker="o")
+            ends[-1].append((k[-1], mean[-1], label, colors[label]))
+        if base is not None:
+            label, (k, values) = base
+            axes.plot(k, values.mean(0), "--", color=BASE_COLOR, lw=1.8, marker="o", ms=3, clip_on=False)
+            ends[-1].append((k[-1], values.mean(0)[-1], label, BASE_COLOR))
+        ticks = sorted({int(k) for x, _ in curves.values() for k in x})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ticks, [str(k) for k in ticks])
+        axes.minorticks_off()
+        axes.set_xlabel("k, samples drawn a problem")
+    all_axes[0].set_ylabel("pass@k: share of problems solved")
+    top = min(1.02, max(axes.get_ylim()[1] for axes in all_axes))
+    for axes, labels in zip(all_axes, ends, strict=True):
+        axes.set_ylim(0, top)
+        _label_ends(axes, labels)
     return figure
 
 

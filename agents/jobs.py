@@ -37,7 +37,7 @@ from .warm_start import WarmStartConfig, warm_start
 
 gym.register_envs(setpo_envs)
 
-OBSERVER = {"embedder": "expression", "members": "well_formed"}
+OBSERVER = {"kernel": "equality_key", "members": "well_formed"}
 """Credit stored with evaluated groups, the same for every arm, so that diversity is comparable between them."""
 
 
@@ -57,7 +57,9 @@ class Plan:
     out: Path
     env_kwargs: dict[str, Any]
     """Arguments of ``gym.make("setpo/Countdown-v0")`` besides the split."""
-    steps: int = 200
+    runs: str = "runs"
+    """Folder of the runs within ``out``."""
+    steps: int = 400
     eval_samples: int = 64
     snapshots: int = 4
     """Evaluations of a few validation problems along the way, for the pictures."""
@@ -65,6 +67,8 @@ class Plan:
     eval_problems: int | None = None
     """Problems of each split at the end; None is all."""
     warm_start_steps: int = WarmStartConfig.steps
+    packaged_warm_start: bool = False
+    """Whether seed 0 begins with the checkpoint that comes with the package."""
 
     def dataset(self, split: str) -> Dataset:
         env = gym.make("setpo/Countdown-v0", split=split, shaper=None, **self.env_kwargs)
@@ -88,7 +92,7 @@ class Job:
     def folder(self) -> Path:
         if self.arm is None:
             return self.plan.out / "base" / f"seed{self.warm_start_seed}"
-        return self.plan.out / "runs" / f"{self.arm.name}-seed{self.seed}"
+        return self.plan.out / self.plan.runs / f"{self.arm.name}-seed{self.seed}"
 
     @property
     def run(self) -> str:
@@ -248,7 +252,7 @@ def save_plan(plan: Plan) -> None:
         saved = json.loads(path.read_text(encoding="utf-8"))["plan"]
         differing = [f"{key}: saved {saved.get(key)!r}, asked {mine[key]!r}" for key in mine if saved.get(key) != mine[key]]
         if differing:
-            raise ValueError(f"{plan.out} holds runs of another size ({'; '.join(differing)}). Use another folder or delete it.")
+            raise ValueError(f"{plan.out} holds runs of another plan ({'; '.join(differing)}). Use another folder or delete it.")
     versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__, "gymnasium": gym.__version__}
     plan.out.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"plan": mine, "versions": versions}, indent=2) + "\n", encoding="utf-8")

@@ -89,9 +89,10 @@ def draw(results: Results, colors: dict[str, str]) -> tuple[dict[str, Any], list
         notes.append(f"The base model is not in these results: 'setpo demo --out {out}' evaluates it.")
     ks = pass_ks(results.rows)
     if ks:
-        curves = {arm.label: pass_curve(arm, ks) for arm in results.arms}
+        families = [[arm for arm in results.arms if ("gspo" in arm.name) is gspo] for gspo in (False, True)]
+        panels = [{arm.label: pass_curve(arm, ks) for arm in family} for family in families if family]
         base = (results.base.label, pass_curve(results.base, ks)) if results.base else None
-        pictures["pass_at_k"] = pass_at_k_figure(curves, base, colors, subtitle(results))
+        pictures["pass_at_k"] = pass_at_k_figure(panels, base, colors, subtitle(results))
     training = {key: {arm.label: curve for arm in results.arms if (curve := arm.curve(key))[1].size} for key in PANELS}
     training["shaping_ratio"] = {label: curve for label, curve in training["shaping_ratio"].items() if curve[1].any()}
     if any(training.values()):

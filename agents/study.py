@@ -7,9 +7,11 @@ SetPO. Settings are chosen on the validation split; the test split is looked at 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ KL_COEFFICIENTS = (0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3)
 PASS_1_MARGIN = 0.01
 """A setting may cost so much validation pass@1 against GRPO, no more."""
 TUNING_SEEDS = 2
+SPLITS = ("validation", "test")
 WARM_STARTS = (0, 1)
 
 GRPO = Arm("grpo", "GRPO")
@@ -81,6 +84,8 @@ def both_arm(setpo: Arm, kl: Arm) -> Arm:
 
 
 DEMO_SETPO = ("equality", 0.1)
+"""Kernel and lambda that the study chose."""
+PACKAGED_SHA256 = "c4d57ba149af3e5d5fa2404c36c9d298bfec5edf3d8653bd2e4087e35286767b"
 
 
 def demo(out: Path, *, workers: int = 2, packaged: Path | None = None, **sizes: Any) -> list[dict[str, Any]]:
@@ -88,7 +93,7 @@ def demo(out: Path, *, workers: int = 2, packaged: Path | None = None, **sizes: 
 
     ``packaged`` is a warm start to begin with; it is used if it was made by this configuration, and made anew if not.
     """
-    plan = Plan(out, **{"env_kwargs": ENV_KWARGS, **sizes})
+    plan = Plan(out, **{"env_kwargs": ENV_KWARGS, "packaged_warm_start": packaged is not None, **sizes})
     arms = [None, GRPO, setpo_arm(*DEMO_SETPO), GSPO, setpo_arm(*DEMO_SETPO, "gspo")]
     save_plan(plan)
     if packaged is not None and not plan.warm_start_path(0).exists():
@@ -98,18 +103,22 @@ def demo(out: Path, *, workers: int = 2, packaged: Path | None = None, **sizes: 
     return run_jobs([Job(plan, arm, 0, 0, ("test",)) for arm in arms], workers=workers)
 
 
-def packaged_warm_start() -> Path:
-    """The warm start of seed 0 that comes with the package."""
-    return Path(__file__).with_name("warm_start_seed0.pt")
+def packaged_warm_start() -> Path | None:
+    """The warm start of seed 0 that comes with the package, which ``--from-scratch`` trains again; None if it was altered."""
+    path = Path(__file__).with_name("warm_start_seed0.pt")
+    return path if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == PACKAGED_SHA256 else None
 
 
 def study(out: Path, *, seeds: int = 5, workers: int = 2, **sizes: Any) -> list[dict[str, Any]]:
-    """Tune on validation, then compare on test over paired seeds; returns the test lines of the base and the chosen arms."""
+    """Tune on validation, then compare on test over paired seeds; returns the test lines of the base and the chosen arms.
+
+    Every setting of a grid gets runs of half the length, over two seeds.
+    """
     plan = Plan(out, **{"env_kwargs": ENV_KWARGS, **sizes})
     save_plan(plan)
     run_warm_starts(plan, WARM_STARTS, workers=workers)
 
-    def jobs(arms: Sequence[Arm], n_seeds: int, *splits: str) -> list[Job]:
+    def jobs(plan: Plan, arms: Sequence[Arm], n_seeds: int, *splits: str) -> list[Job]:
         return [Job(plan, arm, seed, seed % len(WARM_STARTS), splits) for seed in range(n_seeds) for arm in arms]
 
     grids = {
@@ -117,14 +126,16 @@ def study(out: Path, *, seeds: int = 5, workers: int = 2, **sizes: Any) -> list[
         "entropy": [entropy_arm(value) for value in ENTROPY_COEFFICIENTS],
         "kl": [kl_arm(value) for value in KL_COEFFICIENTS],
     }
-    tuning = run_jobs(jobs([GRPO, *(arm for grid in grids.values() for arm in grid)], TUNING_SEEDS, "validation"), workers=workers)
+    half = replace(plan, runs="tuning", steps=max(1, plan.steps // 2))
+    tuning = run_jobs(jobs(half, [GRPO, *(arm for grid in grids.values() for arm in grid)], TUNING_SEEDS, "validation"), workers=workers)
     chosen = {name: select(grid, tuning) for name, grid in grids.items()}
     (out / "chosen.json").write_text(json.dumps({name: arm.name for name, arm in chosen.items()}, indent=2) + "\n", encoding="utf-8")
     setpo, kl = chosen["setpo"], chosen["kl"]
     on_gspo = Arm(setpo.name.replace("grpo", "gspo"), "SetPO+GSPO", {**setpo.settings, "algorithm": "gspo"})
-    arms = [GRPO, setpo, paper_arm(), shuffled_arm(setpo), chosen["entropy"], kl, both_arm(setpo, kl), GSPO, on_gspo]
-    base = [Job(plan, None, seed, seed, ("validation", "test")) for seed in WARM_STARTS]
-    lines = run_jobs(base + jobs(arms, seeds, "validation", "test"), workers=workers)
+    base = [Job(plan, None, seed, seed, SPLITS) for seed in WARM_STARTS]
+    on_grpo = [GRPO, setpo, paper_arm(), shuffled_arm(setpo), chosen["entropy"], kl]
+    final = [*jobs(plan, on_grpo, seeds, *SPLITS), *jobs(plan, [GSPO, on_gspo, both_arm(setpo, kl)], seeds, *SPLITS)]
+    lines = run_jobs(base + final, workers=workers)
     return [line for line in lines if line["split"] == "test"]
 
 

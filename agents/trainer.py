@@ -42,7 +42,7 @@ class TrainConfig:
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     """Arguments of ``gym.make``; ``group_size``, ``shaper`` and ``shaper_kwargs`` are the fields below."""
     seed: int = 0
-    steps: int = 200
+    steps: int = 400
     prompts_per_step: int = 32
     """N"""
     group_size: int = 16

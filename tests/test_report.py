@@ -89,6 +89,18 @@ def test_pass_at_k_has_one_line_an_arm_and_a_dashed_base(folder):
     assert notes == []
 
 
+def test_arms_on_gspo_have_a_panel_of_their_own_with_the_same_base():
+    curve = (np.array([1, 2]), np.array([[0.2, 0.4]]))
+    high = (np.array([1, 2]), np.array([[0.5, 0.9]]))
+    figure = figures.pass_at_k_figure(
+        [{"GRPO": curve, "GRPO+KL": curve}, {"GSPO": high}], ("base model", curve), figures.arm_colors(["GRPO", "GRPO+KL", "GSPO"])
+    )
+    left, right = figure.axes
+    assert [len(axes.lines) for axes in (left, right)] == [3, 2]
+    assert left.get_ylim() == right.get_ylim()
+    assert len(set(figures.arm_colors([str(i) for i in range(10)]).values())) == 10
+
+
 def test_diversity_draws_the_shaping_ratio_only_where_there_is_one(folder):
     pictures, _ = report.draw(results.read_results(folder), {"GRPO": "b", "SetPO+GRPO": "r"})
     panels = {axes.get_title(loc="left"): axes for axes in pictures["diversity"].axes}

@@ -1,15 +1,21 @@
 """The demo and the study at a size for tests: whole runs in worker processes, resumed, compared, selected."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
+import torch
 from tiny_run import SPACE
 
+from setpo_agents import checkpoint
 from setpo_agents import study as studies
 from setpo_agents.compare import compare, write_tables
-from setpo_agents.jobs import Arm
+from setpo_agents.jobs import Arm, Plan
 from setpo_agents.study import demo, select, study
+from setpo_agents.trainer import load_policy
+from setpo_agents.warm_start import WarmStartConfig
+from setpo_envs import verify_groups
 
 # A space that each worker enumerates in milliseconds.
 SIZES = {
@@ -58,6 +64,22 @@ def test_a_folder_of_another_size_is_refused(demo_folder):
     out, _ = demo_folder
     with pytest.raises(ValueError, match="eval_samples: saved 4, asked 8"):
         demo(out, **{**SIZES, "eval_samples": 8})
+
+
+def test_packaged_warm_start_is_what_this_configuration_trains():
+    path = studies.packaged_warm_start()
+    assert path is not None, "its hash does not match"
+    problems = [Plan(path, studies.ENV_KWARGS).dataset("train")[i] for i in (0, 1, 2)]
+    identity = checkpoint.load(path)["identity"]
+    assert identity["warm_start"] == asdict(WarmStartConfig(seed=0))
+    samples = load_policy(path).generate([problem.prompt for problem in problems], 64, generator=torch.Generator().manual_seed(0))
+    assert verify_groups(problems, samples.completions_NG).well_formed.mean() > 0.9
+
+
+def test_a_demo_from_scratch_does_not_mix_with_one_that_is_not(demo_folder):
+    out, _ = demo_folder
+    with pytest.raises(ValueError, match="packaged_warm_start: saved False, asked True"):
+        demo(out, **SIZES, packaged=studies.packaged_warm_start())
 
 
 def test_study_selects_on_validation_and_reports_test(tmp_path, monkeypatch):
