@@ -120,7 +120,8 @@ def embedding_map_figure(problems: Sequence[MapProblem], columns: Sequence[str],
     set_title(figure, "Where the rollouts are, over training", subtitle)
     grid = iter(np.array(panels, object).reshape(n_rows, len(columns)))
     for problem in problems:
-        everything = np.concatenate([panel.points for row in problem.rows.values() for panel in row])
+        origin = np.zeros((1, 2))  # where no rollout of a problem has a mode, there is nothing else to show
+        everything = np.concatenate([panel.points for row in problem.rows.values() for panel in row if len(panel.points)] or [origin])
         low, high = everything.min(0), everything.max(0)
         margin = 0.12 * np.maximum(high - low, 0.1)
         for label, row in problem.rows.items():

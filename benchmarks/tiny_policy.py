@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import statistics
 import time
+import warnings
 from collections.abc import Callable
 
 import torch
@@ -75,6 +76,7 @@ def peer(model: LlamaForCausalLM | Qwen2ForCausalLM, policy: TinyPolicy) -> tupl
 
 def main() -> None:
     torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", category=FutureWarning)  # the cache argument has two names across transformers releases
     policy = TinyPolicy()
     size = policy.config
     shape = {

@@ -109,6 +109,12 @@ def test_diversity_draws_the_shaping_ratio_only_where_there_is_one(folder):
     assert {text.get_text() for text in panels[figures.PANELS["shaping_ratio"]].texts} == {"SetPO+GRPO"}
 
 
+def test_embedding_map_of_rollouts_without_any_mode_is_empty_not_an_error():
+    nothing = embedding_map.MapPanel(np.zeros((0, 2)), np.zeros(0, int), np.zeros(0, bool), 4)
+    figure = embedding_map.embedding_map_figure([embedding_map.MapProblem("p", {"GRPO": [nothing]}, np.zeros((0, 2)))], ["step 1"], {})
+    assert "0 of 4 correct, 0 distinct" in [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
 def test_embedding_map_shares_coordinates_between_panels(folder):
     problems, columns, _ = embedding_map.embedding_map(results.read_results(folder))
     assert columns == ["base model", "step 2", "step 4"]

@@ -185,9 +185,10 @@ class SetPO:
     all wrong or all right get credits like any other, and there they are the only gradient. The sizes to expect: at n = 8 a
     lone outlier among seven identical completions has s = +0.152, each of the seven -0.022; at n = 16, +0.075 and -0.005.
 
-    What worked best on Countdown with a small policy is ``members="well_formed", scale="zscore", malformed="min_minus_one"``
-    with lambda 0.1: malformed output is rare and unlike the rest, hence "diverse", so over the whole group the policy is paid
-    for breaking the format; and raw credit is too small beside advantages of order one to change much.
+    What worked on Countdown with a small policy is ``members="well_formed", scale="zscore", malformed="min_minus_one"`` with
+    lambda 0.1, and the equality kernel on modes a little better than the cosine of expressions: malformed output is rare and
+    unlike the rest, hence "diverse", so over the whole group the policy is paid for breaking the format; and raw credit is too
+    small beside advantages of order one to change much.
 
     Args:
         embedder: Name of an embedder (ngram, expression, policy) or a callable, see :mod:`setpo_envs.embedders`.
