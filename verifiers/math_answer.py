@@ -7,84 +7,19 @@ only ever equal the same words.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
 from .math_latex import normalise
-from .math_parser import Tree, Unreadable, parse_expression
+from .math_parser import parse_expression
+from .math_tokens import Tree, Unreadable
 from .math_units import split_unit
 from .math_value import variables
 
 MAX_ANSWER = 4_000
 MAX_ITEMS = 100
 MAX_DEPTH = 8
-
-
-@dataclass(frozen=True)
-class Value:
-    tree: Tree
-    unit: str = ""
-    percent: bool = False
-    significant: int | None = None  # digits of a decimal literal, None for anything else
-    ulp: Fraction = Fraction(0)  # one unit in the last place of that literal
-
-
-@dataclass(frozen=True)
-class Words:
-    text: str
-
-
-@dataclass(frozen=True)
-class Group:
-    """Several answers: ``opening`` is empty for a bare list, ``{`` for a set, ``(`` or ``[`` for a tuple or an interval."""
-
-    opening: str
-    closing: str
-    items: tuple[Answer, ...]
-
-
-@dataclass(frozen=True)
-class Equation:
-    left: Tree | None  # None where the left side is no expression but a description
-    name: str  # the variable, or the function, that the equation states; empty if it states none
-    arguments: tuple[str, ...]  # of a function
-    right: Answer
-
-
-@dataclass(frozen=True)
-class Relation:
-    sides: tuple[Tree, ...]
-    signs: tuple[str, ...]  # of < > <= >= !=
-
-
-@dataclass(frozen=True)
-class Sets:
-    """``parts`` joined by ``sign``: cup, cap or setminus."""
-
-    sign: str
-    parts: tuple[Answer, ...]
-
-
-@dataclass(frozen=True)
-class Matrix:
-    kind: str
-    rows: tuple[tuple[Answer, ...], ...]
-
-
-@dataclass(frozen=True)
-class Base:
-    digits: str
-    base: int
-
-
-@dataclass(frozen=True)
-class Ratio:
-    parts: tuple[Tree, ...]
-    clock: bool  # written like a time of day
-
-
-Answer = Value | Words | Group | Equation | Relation | Sets | Matrix | Base | Ratio
 
 _DECIMAL = re.compile(r"-?\s*(\d*)\.(\d+)\s*(?:[eE]([-+]?\d{1,4})|\s*\*\s*10\s*\^\s*(?:\{\s*([-+]?\d{1,4})\s*\}|(\d{1,4})))?")
 _BASE = re.compile(r"(\d[\d ]*|[0-9A-Z]{2,})\s*_\s*(?:\{\s*(\d{1,2})\s*\}|(\d{1,2}))|(\d+)_\{?\"?([a-z]+)\"?\}?")

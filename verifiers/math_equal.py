@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from .math_answer import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
+from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
 from .math_number import CONTEXT, Number, TooLarge, close, to_complex
-from .math_parser import Tree
 from .math_sets import pieces_of
+from .math_tokens import Tree
 from .math_units import compatible
 from .math_value import constant, probe, same, variables
 

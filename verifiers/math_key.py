@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from .math_answer import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value
 from .math_equal import difference, states_value, words
+from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value
 from .math_number import TooLarge
 from .math_sets import key as set_key
 from .math_value import key_of

@@ -7,19 +7,13 @@ that is not computed but has arguments (an integral, a limit): two of these are 
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
-from typing import Any
+
+from .math_tokens import Tokens, Tree, Unreadable, number
 
 MAX_LENGTH = 2_000
-MAX_TOKENS = 700
 MAX_DEPTH = 40
-MAX_DIGITS = 1_000
-MAX_EXPONENT = 9_999
 
-Tree = Any
-
-TOKEN = re.compile(r'\s*(?:(\d+(?:\.\d+)?(?:[eE][-+]?\d{1,12}(?![\w.]))?|\.\d+)|(\\[A-Za-z]+)|"([^"]*)"|([A-Za-z]+)|(\\?.))', re.DOTALL)
 _GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta "
     "Lambda Xi Pi "
@@ -34,12 +28,6 @@ _PLAIN_FUNCTIONS = {
 }  # fmt: skip
 _PLAIN_GREEK = frozenset("alpha beta gamma delta epsilon theta lambda mu omega phi rho sigma tau".split())
 _CLOSING = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
-_STOP = frozenset(["", ")", "]", "}", "\\}", ",", "|", "\\rfloor", "\\rceil", "&", ";", "="])
-_MARKED = re.compile(r"\d+|\D+")
-
-
-class Unreadable(ValueError):
-    """The text is not an expression of this grammar."""
 
 
 def parse_expression(text: str) -> Tree:
@@ -60,45 +48,7 @@ def _imaginary(tree: Tree) -> Tree:
     return tuple(_imaginary(part) if isinstance(part, tuple) else part for part in tree)
 
 
-def number(text: str) -> Fraction:
-    """The exact value of a decimal literal."""
-    mantissa, _, exponent = text.lower().partition("e")
-    if len(mantissa) > MAX_DIGITS or (exponent and abs(int(exponent)) > MAX_EXPONENT):
-        raise OverflowError("a number with too many digits")
-    whole, _, decimals = mantissa.partition(".")
-    value = Fraction(int(whole + decimals or "0"), 10 ** len(decimals))
-    return value * Fraction(10) ** int(exponent) if exponent else value
-
-
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.tokens: list[tuple[str, str]] = []
-        for match in TOKEN.finditer(text.rstrip()):
-            group = match.lastindex or 5
-            self.tokens.append((("number", "command", "text", "letters", "sign")[group - 1], match[group]))
-            if len(self.tokens) > MAX_TOKENS:
-                raise Unreadable("too many symbols")
-        self.capital_i = any(value == "I" for kind, value in self.tokens if kind == "letters")
-        self.position = -1
-        self.kind, self.value = "end", ""
-        self.take()
-
-    def take(self) -> str:
-        """Step to the next token; return the value of the one left."""
-        value = self.value
-        self.position += 1
-        self.kind, self.value = self.tokens[self.position] if self.position < len(self.tokens) else ("end", "")
-        return value
-
-    def put(self, kind: str, value: str) -> None:
-        """Replace the current token."""
-        self.kind, self.value = kind, value
-
-    def want(self, value: str) -> None:
-        if self.value != value or self.kind in ("text", "end"):
-            raise Unreadable(f"expected {value!r}, got {self.value!r}")
-        self.take()
-
+class _Parser(Tokens):
     # --- sums and products ---------------------------------------------------------------------------------------
 
     def sum(self, depth: int) -> Tree:
@@ -193,9 +143,6 @@ class _Parser:
                 break
         return tree
 
-    def after(self) -> str:
-        return self.tokens[self.position + 1][1] if self.position + 1 < len(self.tokens) else ""
-
     def degrees(self, tree: Tree) -> Tree:
         braced = self.value == "{"
         if braced:
@@ -272,46 +219,6 @@ class _Parser:
             return self.command(depth)
         raise Unreadable(f"unexpected {self.value!r}")
 
-    def literal(self) -> Tree:
-        text = self.take()
-        if self.value == "." and self.kind == "sign":  # 0.333... , 2. and 0.\dot{3}
-            self.take()
-            return self.repeating(text)
-        if self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar", "\\dots") and "." in text:
-            return self.repeating(text)
-        return ("n", number(text))
-
-    def repeating(self, text: str) -> Tree:
-        if self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar"):
-            block = ""
-            while self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar"):
-                self.take()
-                braced = self.value == "{"
-                if braced:
-                    self.take()
-                block += self.take()
-                if braced:
-                    self.want("}")
-                if self.kind == "number":  # 0.\dot{1}4\dot{2}
-                    block += self.take()
-            if not block.isdigit():
-                raise Unreadable("expected repeating digits")
-            return ("n", _periodic(text, block))
-        dots = self.value == "\\dots"
-        while self.value == "." and self.kind == "sign":
-            self.take()
-            dots = True
-        if self.value == "\\dots":
-            self.take()
-        if not dots:
-            return ("n", number(text))
-        decimals = text.partition(".")[2]
-        for length in range(1, len(decimals) // 2 + 1):  # 0.333... , 0.1212...
-            block = decimals[-length:]
-            if decimals[-2 * length : -length] == block and len(decimals) >= 3:
-                return ("n", _periodic(text, block))
-        raise Unreadable("dots after a number")
-
     def letters(self, depth: int) -> Tree:
         word = self.value
         if word in _PLAIN_FUNCTIONS and (self.after() in ("(", "{", "^") or (word in _FUNCTIONS and len(word) > 2)):
@@ -344,26 +251,6 @@ class _Parser:
                 raise Unreadable("name too long")
             tree = ("s", tree[1] + mark)
         return tree
-
-    def raw_group(self) -> str:
-        if self.value != "{":
-            if self.kind in ("end", "sign"):
-                raise Unreadable("empty subscript")
-            if self.kind == "letters" and len(self.value) > 1:
-                first = self.value[0]
-                self.put("letters", self.value[1:])
-                return first
-            return self.take()
-        self.take()
-        parts, depth = [], 1
-        while depth:
-            if self.kind == "end":
-                raise Unreadable("unbalanced braces")
-            depth += (self.value == "{") - (self.value == "}")
-            if depth:
-                parts.append(self.value.strip())
-            self.take()
-        return "".join(parts)
 
     def command(self, depth: int) -> Tree:
         name = self.take()[1:]
@@ -479,11 +366,3 @@ def _apply(name: str, base: Tree | None, arguments: list[Tree]) -> Tree:
         base = arguments[1] if len(arguments) == 2 else base
         return top if base is None else ("/", top, ("f", "ln", base))
     return ("f", name, *arguments)
-
-
-def _periodic(text: str, block: str) -> Fraction:
-    """The decimal ``text`` followed by ``block`` for ever."""
-    if len(text) + len(block) > MAX_DIGITS:
-        raise OverflowError("a number with too many digits")
-    decimals = len(text.partition(".")[2])
-    return number(text) + Fraction(int(block), (10 ** len(block) - 1) * 10**decimals)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 
-from .math_answer import Answer, Equation, Group, Relation, Sets, Value
+from .math_forms import Answer, Equation, Group, Relation, Sets, Value
 from .math_number import CONTEXT, TooLarge, Undefined, digits, real
-from .math_parser import Tree
+from .math_tokens import Tree
 from .math_value import constant, variables
 
 # An end of a piece: its place on the line, its key (equal ends have equal keys), whether the point itself belongs.

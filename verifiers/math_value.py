@@ -30,7 +30,7 @@ from .math_number import (
     neg,
     power,
 )
-from .math_parser import Tree
+from .math_tokens import Tree
 
 POINTS = 3  # two with positive values, one with values of both signs
 MAX_TERMS = 1_000  # of a sum or product that is written out

@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 from .extract import declared
-from .math_answer import Answer, Group, Value, Words, read
+from .math_answer import read
 from .math_choice import choice, same_choice
 from .math_equal import Precision, equal, words
+from .math_forms import Answer, Group, Value, Words
 from .math_key import key
 from .verdict import Status, Verdict
 
