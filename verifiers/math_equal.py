@@ -34,8 +34,8 @@ def _equal(gold: Answer, answer: Answer, precision: Precision) -> bool:
         return states_value(gold) and _equal(gold.right, answer, precision)
     if isinstance(answer, Equation):
         return states_value(answer) and _equal(gold, answer.right, precision)
-    if _is_set(gold) or _is_set(answer):
-        pair = _unbraced(gold), _unbraced(answer)
+    if _is_set(gold) or _is_set(answer) or isinstance(gold, Group) != isinstance(answer, Group):
+        pair = _unlisted(gold), _unlisted(answer)
         if pair != (gold, answer):
             return _equal(*pair, precision)
     if isinstance(gold, Value) and isinstance(answer, Value):
@@ -229,9 +229,12 @@ def _is_set(answer: Answer) -> bool:
     return isinstance(answer, Group) and answer.opening == "{"
 
 
-def _unbraced(answer: Answer) -> Answer:
-    """A set of one element is that element."""
-    return answer.items[0] if isinstance(answer, Group) and answer.opening == "{" and len(answer.items) == 1 else answer
+def _unlisted(answer: Answer) -> Answer:
+    """A set or a bare list of one value is that value, however often it is repeated."""
+    if not isinstance(answer, Group) or answer.opening not in ("", "{") or not answer.items:
+        return answer
+    first = answer.items[0]
+    return first if all(_equal(first, item, None) for item in answer.items[1:]) else answer
 
 
 def _groups(gold: Group, answer: Group, precision: Precision) -> bool:
