@@ -41,7 +41,7 @@ def _equal(gold: Answer, answer: Answer, precision: Precision) -> bool:
     if isinstance(gold, Value) and isinstance(answer, Value):
         return _values(gold, answer, precision[0] if isinstance(precision, Sequence) and precision else precision)
     if isinstance(gold, Group) and isinstance(answer, Group):
-        return _groups(gold, answer, precision) or _as_sets(gold, answer)
+        return _groups(gold, answer, precision)
     if isinstance(gold, Matrix) and isinstance(answer, Matrix):
         return _matrices(gold, answer)
     if isinstance(gold, Base) or isinstance(answer, Base):
@@ -373,7 +373,7 @@ def close_constants(a: Tree, b: Tree) -> bool:
 
 def _as_sets(gold: Answer, answer: Answer) -> bool:
     """Intervals, inequalities and unions as sets of real numbers; a set against a set by its pieces."""
-    if not any(isinstance(side, Relation | Sets) for side in (gold, answer)) and not _mixed_union(gold, answer):
+    if not any(isinstance(side, Relation | Sets) for side in (gold, answer)):
         return False
     left, right = pieces_of(gold), pieces_of(answer)
     if left is None or right is None:
@@ -381,12 +381,3 @@ def _as_sets(gold: Answer, answer: Answer) -> bool:
             isinstance(gold, Sets) and isinstance(answer, Sets) and gold.sign == answer.sign and _unordered(gold.parts, answer.parts, None)
         )
     return left[1] == right[1] and (not left[0] or not right[0] or left[0] == right[0])
-
-
-def _mixed_union(gold: Answer, answer: Answer) -> bool:
-    return (
-        isinstance(gold, Group)
-        and isinstance(answer, Group)
-        and bool(gold.opening in "([" and answer.opening in "([")
-        and gold.opening != ""
-    )

@@ -54,7 +54,9 @@ def _pieces(answer: Answer) -> tuple[str, list[Piece]]:
             if not (isinstance(low, Value) and isinstance(high, Value)):
                 raise ValueError("not an interval")
             piece = _end(low.tree, answer.opening == "["), _end(high.tree, answer.closing == "]")
-            return "", _union([piece])
+            if not _exists(piece):
+                raise ValueError("a pair, not an interval")  # as the empty set, (5, 2) would equal (3, 1) and 1 < x < 0
+            return "", [piece]
         if answer.opening in ("{", ""):
             return "", _union([piece for item in answer.items for piece in _pieces(item)[1]])
     raise ValueError("not a set of numbers")
