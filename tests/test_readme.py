@@ -70,11 +70,14 @@ def test_setpo_commands_run(tmp_path, monkeypatch, capsys):
     small["train"] = ["--set", "steps=1", "--set", "group_size=4", "--set", "prompts_per_step=2"]
     small["eval"] = ["--n", "4"]
     lines = commands("setpo ")
-    assert {shlex.split(line)[1] for line in lines} >= {"demo", "study", "report", "warm-start", "train", "eval", "rescore"}
+    assert {shlex.split(line)[1] for line in lines} >= {"demo", "study", "report", "warm-start", "train", "eval", "rescore", "verify"}
+    answer = {"id": 1, "task": "math", "gold": "1/2", "completion": "\\boxed{0.5}"}
+    (tmp_path / "answers.jsonl").write_text(json.dumps(answer) + "\n", encoding="utf-8")
     for line in lines:
         words = shlex.split(line)[1:]
         assert main([*words, *small.get(words[0], [])]) == 0, (line, capsys.readouterr().err)
     assert json.loads((tmp_path / "rescored.jsonl").read_text().splitlines()[0])["task"] == "countdown"
+    assert json.loads((tmp_path / "verdicts.jsonl").read_text())["status"] == "correct"
 
 
 def test_figures_are_those_of_the_stored_study():
