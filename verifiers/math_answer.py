@@ -30,6 +30,10 @@ _APOSTROPHES = re.compile(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?![\d,'])")
 _INDIAN = re.compile(r"-?\d{1,2}(?:,\d\d)+,\d{3}")
 _SEPARATOR = re.compile(r",?\s*(?<![A-Za-z])(?:and|or)(?![a-z])\s*|[,;&]|\\\\(?![a-z])")
 _OPEN_CLOSE = re.compile(r'\\begin|\\end|\\[{}]|[(\[{)\]}]|"[^"]*"')
+_NAMED = re.compile(  # AB, P(A), f'(x), f(2), \sin x
+    r"[A-Z]{2,4}|P\s*\(.*\)|[A-Za-z]'+\s*\(\s*[a-z]\s*\)|[A-Za-z]\s*\(\s*-?\d+\s*\)|\\(?:angle|overline|sin|cos|tan|log)\b.*"
+)
+_TERM = re.compile(r"(?<=[\w)}\]'|])\s*(?:\+|-(?![A-Za-z]{3})|\s-\s)")
 _RELATION = re.compile(r"<=|>=|!=|\\le\b|\\ge\b|\\ne\b|=<|=>|<|>")
 _SIGN = {"\\le": "<=", "\\ge": ">=", "\\ne": "!=", "=<": "<=", "=>": ">="}
 _FUNCTION = re.compile(r"([A-Za-z]|\\[a-z]+)\s*(?:_\{?\s*\w{1,8}\s*\}?)?\s*\(\s*([A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\)")
@@ -250,13 +254,14 @@ def _equation(sides: list[str], depth: int) -> Answer:
     if function:
         arguments = tuple(name.strip() for name in function[2].split(","))
         return Equation(None, re.sub(r"[\s{}]", "", left.partition("(")[0]), arguments, right)
+    terms = len(split(left, _TERM)) > 1  # then it is an equation to solve, not the name of what the right side is
     try:
         tree = parse_expression(left)
     except (Unreadable, OverflowError):
         if (
             isinstance(read_one(left, depth + 1), Group | Matrix | Value)
             or "\\begin" in left
-            or _DESCRIPTION.fullmatch(left)
+            or (_DESCRIPTION.fullmatch(left) and not terms)
             or len(sides) > 2
         ):
             return Equation(None, "", (), right)
@@ -269,7 +274,7 @@ def _equation(sides: list[str], depth: int) -> Answer:
         if right.tree[0] == "s":  # 2 = x
             return Equation(right.tree, right.tree[1], (), read_one(left, depth + 1))
         return right if not variables(right.tree) else Equation(tree, "", (), right)
-    if re.fullmatch(r"[A-Z]{2,4}|P\s*\(.*\)|[A-Za-z]\s*\(\s*-?\d+\s*\)|\\(?:angle|overline|sin|cos|tan|log)\b.*", left) or "|" in left:
+    if not terms and (_NAMED.fullmatch(left) or "|" in left):
         return Equation(tree, "", ("",), right)  # the length AB, the probability P(A): a description, not an equation to solve
     return Equation(tree, "", (), right)
 

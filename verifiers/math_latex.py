@@ -73,6 +73,7 @@ _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 _SCRAP = re.compile(r"<\|[a-z_]{1,20}\|>")
 _RUN_TOGETHER = re.compile(r"(le|ge|ne|leq|geq|neq|cdot|times|pi)([a-z])")
 _SPACES = re.compile(r"\s+")
+_PRIMES = re.compile(r"\^\s*(?:\{\s*((?:\\prime\s*){1,4})\}|(\\prime)(?![A-Za-z]))")
 
 
 def normalise(text: str) -> str:
@@ -91,6 +92,7 @@ def normalise(text: str) -> str:
         text = text.replace("\\\\", "\\")
     elif "\\begin" not in text:
         text = _LOST_BACKSLASH.sub(r"\\", text)
+    text = _PRIMES.sub(lambda match: "'" * match[0].count("p"), text)
     text = _rewrite(text.translate(_TABLE))
     return _SPACES.sub(" ", text).strip()
 
