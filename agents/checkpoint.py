@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -25,4 +26,13 @@ def load(path: Path) -> dict[str, Any]:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise ValueError(f"{path} is not a readable checkpoint ({error}); delete it to start afresh") from error
+        raise ValueError(f"expected a checkpoint at {path}, which cannot be read as one: {error}") from error
+
+
+def fingerprint(weights: dict[str, torch.Tensor]) -> str:
+    """Short hash of named weights: says whether two policies are the same, wherever their files are."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(weights.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -7,8 +7,11 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
+
+import gymnasium as gym
 
 _EXTRAS = {"torch": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
 
@@ -25,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f'setpo: this command needs {error.name}: pip install "setpo-envs[{extra}]"', file=sys.stderr)
         return 2
-    except (ValueError, OSError, TypeError) as error:
+    except (ValueError, OSError, TypeError, FloatingPointError, BrokenExecutor, gym.error.Error) as error:
         if os.environ.get("SETPO_DEBUG"):
             raise
         print(f"setpo: {error}", file=sys.stderr)
@@ -126,7 +129,8 @@ def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
     from .report import write_report
     from .results import print_table
 
-    packaged = None if from_scratch else studies.packaged_warm_start()
+    default = sizes["warm_start_steps"] == studies.Plan.warm_start_steps
+    packaged = studies.packaged_warm_start() if default and not from_scratch else None
     print("training the warm start" if packaged is None else f"starting from {packaged.name} (--from-scratch trains it again)", flush=True)
     lines = studies.demo(out, packaged=packaged, **sizes)
     paths = write_report(out)
@@ -195,8 +199,6 @@ def evaluate(
     *, checkpoint: Path, out: Path, env: str, env_kwargs: dict[str, Any] | None, split: str, n: int, temperature: float, seed: int
 ) -> None:
     _check_writable(out.parent)
-    import gymnasium as gym
-
     from setpo_envs.shapers.base import make_shaper
 
     from .evaluate import evaluate as run
@@ -206,9 +208,10 @@ def evaluate(
     from .trainer import load_policy
 
     single_thread()
-    dataset = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped.dataset  # type: ignore[attr-defined]
+    made: Any = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped
     shaper = make_shaper("setpo", **OBSERVER) if n > 2 else None
-    lines = run(load_policy(checkpoint), dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature)
+    policy = load_policy(checkpoint)
+    lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature, mode=made.mode)
     print(metrics_table(lines))
 
 

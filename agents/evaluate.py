@@ -13,7 +13,8 @@ from setpo_envs.datasets.problem import Dataset
 from setpo_envs.metrics import bootstrap_interval, pass_at_k, summarize_groups
 from setpo_envs.shapers.base import Shaper
 
-from .jsonl import append_lines, keep_lines, read_lines
+from .checkpoint import fingerprint
+from .jsonl import append_lines, keep_lines, resumable_lines
 from .policies.base import Policy
 from .progress import progress
 from .rollout import rollout
@@ -32,6 +33,7 @@ def evaluate(
     indices: Sequence[int] | None = None,
     shaper: Shaper | None = None,
     temperature: float = 1.0,
+    mode: str = "lenient",
     label: str = "evaluate",
 ) -> list[dict[str, Any]]:
     """Write one line a problem to ``path`` and return all lines; a killed evaluation goes on where it stopped.
@@ -42,46 +44,55 @@ def evaluate(
         shaper: Only observes: its credits and diversity are stored with each group.
 
     Raises:
-        ValueError: ``path`` holds groups of other problems, of another size or another seed.
+        ValueError: ``path`` holds something else: groups of other problems, another policy, other settings, or no groups.
+            It is then left as it is.
     """
+    if n < 1 or not temperature > 0:
+        raise ValueError(f"expected n of at least 1 and a temperature above 0, got n={n} and temperature={temperature}")
+    policy_hash = fingerprint(policy.state_dict())
+    sampling = {"policy": policy_hash, "n": n, "seed": seed, "temperature": temperature, "mode": mode}
     indices = range(len(dataset)) if indices is None else indices
-    done = _whole_chunks(path, len(indices))
+    done = resumable_lines(path, "task")
     for line, index in zip(done, indices):
-        found = (line["problem_id"], len(line["completions"]), line["seed"])
-        if found != (expected := (dataset[index].problem_id, n, seed)):
-            raise ValueError(
-                f"{path} holds another evaluation: expected (problem, completions, seed) {expected}, got {found}. "
-                "Use another file or delete it."
-            )
+        found, expected = (line.get("problem_id"), line.get("sampling")), (dataset[index].problem_id, sampling)
+        if found != expected:
+            raise ValueError(f"{path} holds another evaluation: expected (problem, sampling) {expected}, got {found}. Use another file.")
+    if len(done) < len(indices):
+        done = done[: len(done) - len(done) % CHUNK]  # a chunk that was cut short is sampled again, from its own random stream
+    keep_lines(path, len(done))
     lines = list(done)
     starts = range(len(done), len(indices), CHUNK)
     with append_lines(path) as write:
         for start in progress(starts, label, initial=len(done) // CHUNK, total=-(-len(indices) // CHUNK)) if starts else ():
-            fresh = _sample_chunk(policy, dataset, indices[start : start + CHUNK], n, seed, shaper, temperature)
+            fresh = _sample_chunk(policy, dataset, indices[start : start + CHUNK], sampling, shaper)
             write(*fresh)
             lines += fresh
     return lines
 
 
 def _sample_chunk(
-    policy: Policy, dataset: Dataset, indices: Sequence[int], n: int, seed: int, shaper: Shaper | None, temperature: float
+    policy: Policy, dataset: Dataset, indices: Sequence[int], sampling: dict[str, Any], shaper: Shaper | None
 ) -> list[dict[str, Any]]:
-    stream = np.random.SeedSequence([seed, int(indices[0])])
+    stream = np.random.SeedSequence([sampling["seed"], int(indices[0])])
     generator = torch.Generator().manual_seed(int(stream.generate_state(1)[0]))
     problems = [dataset[int(i)] for i in indices]
-    batch = rollout(policy, problems, n, shaper=shaper, generator=generator, rng=np.random.default_rng(stream), temperature=temperature)
+    batch = rollout(
+        policy,
+        problems,
+        sampling["n"],
+        shaper=shaper,
+        generator=generator,
+        rng=np.random.default_rng(stream),
+        temperature=sampling["temperature"],
+        mode=sampling["mode"],
+    )
     with torch.no_grad():
         _, entropy_NGT = policy.log_probs(batch.samples, temperature=1.0)
     entropy_N = entropy_NGT.sum((1, 2)) / batch.samples.mask_NGT.sum((1, 2))
-    return [batch.groups.to_json(i, index=int(index), seed=seed, entropy=round(entropy_N[i].item(), 6)) for i, index in enumerate(indices)]
-
-
-def _whole_chunks(path: Path, total: int) -> list[dict[str, Any]]:
-    """Lines of the chunks that were written whole; anything after them is cut off the file and sampled again."""
-    whole = keep_lines(path)
-    if whole < total:
-        keep_lines(path, whole - whole % CHUNK)
-    return list(read_lines(path)) if path.exists() else []
+    return [
+        batch.groups.to_json(i, index=int(index), sampling=sampling, entropy=round(entropy_N[i].item(), 6))
+        for i, index in enumerate(indices)
+    ]
 
 
 def metrics_table(lines: Sequence[dict[str, Any]]) -> str:

@@ -54,7 +54,7 @@ def pass_at_k_figure(
             label, (k, values) = base
             axes.plot(k, values.mean(0), "--", color=BASE_COLOR, lw=1.8, marker="o", ms=3, clip_on=False)
             ends[-1].append((k[-1], values.mean(0)[-1], label, BASE_COLOR))
-        ticks = sorted({int(k) for x, _ in curves.values() for k in x})
+        ticks = sorted({int(k) for x, _ in [*curves.values(), *([base[1]] if base else [])] for k in x})
         axes.set_xscale("log", base=2)
         axes.set_xticks(ticks, [str(k) for k in ticks])
         axes.minorticks_off()

@@ -13,8 +13,9 @@ import multiprocessing
 import platform
 import sys
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from setpo_envs.metrics import summarize_groups
 from setpo_envs.shapers.base import make_shaper
 
 from .evaluate import evaluate
-from .jsonl import append_lines, read_lines
+from .jsonl import append_lines, keep_lines, read_lines, resumable_lines
 from .policies.tiny import TinyPolicy
 from .progress import progress
 from .trainer import TrainConfig, Trainer, load_policy
@@ -175,7 +176,8 @@ def run_jobs(jobs: Sequence[Job], *, workers: int = 2) -> list[dict[str, Any]]:
     New lines are appended to ``results.jsonl`` in the study's folder. The output of each job is in its ``log.txt``.
     """
     path = jobs[0].plan.out / "results.jsonl"
-    known = {(line["run"], line["split"]): line for line in read_lines(path, partial_tail="drop")} if path.exists() else {}
+    known = {(line["run"], line["split"]): line for line in resumable_lines(path, "arm")}
+    keep_lines(path)
     todo = [job for job in jobs if any((job.run, split) not in known for split in job.splits)]
     if todo:
         with append_lines(path) as write:
@@ -189,12 +191,15 @@ def run_jobs(jobs: Sequence[Job], *, workers: int = 2) -> list[dict[str, Any]]:
 def _finished(todo: Sequence[Job], workers: int, already: int) -> Iterator[Job]:
     """Run jobs and yield each when it is done; the first that fails, or an interrupt, cancels those not begun."""
     trained = [job for job in todo if job.arm is not None]
-    total = already + len(todo)
+    total, waiting = already + len(todo), list(reversed(todo))
+    pending: dict[Future[None], Job] = {}
     with _pool(workers) as pool:
-        pending = {pool.submit(_logged, run_job, job.folder, job): job for job in todo}
         bar = progress((), f"{already} of {total} runs done", total=todo[0].plan.steps * len(trained) or 1)
         try:
-            while pending:
+            while pending or waiting:
+                while waiting and len(pending) < workers:  # no more than run at once: what a pool has queued cannot be cancelled
+                    pending[pool.submit(_logged, run_job, waiting[-1].folder, waiting[-1])] = waiting[-1]
+                    waiting.pop()
                 time.sleep(0.5)
                 for future in [future for future in pending if future.done()]:
                     job = pending.pop(future)
@@ -202,10 +207,11 @@ def _finished(todo: Sequence[Job], workers: int, already: int) -> Iterator[Job]:
                         print(f"\n{job.run} failed; its log is {job.folder / 'log.txt'}", file=sys.stderr)
                     future.result()
                     yield job
-                    bar.set_description(f"{total - len(pending)} of {total} runs done")
+                    bar.set_description(f"{total - len(pending) - len(waiting)} of {total} runs done")
                 bar.update(sum(_count_lines(job.folder / "metrics.jsonl") for job in trained) - bar.n)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in multiprocessing.active_children():
+                worker.terminate()  # every file is written whole: the same command goes on from the last checkpoint
             raise
         finally:
             bar.close()
@@ -237,7 +243,11 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 def _logged(function: Any, folder: Path, *args: Any) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "log.txt", "a", encoding="utf-8") as log, contextlib.redirect_stderr(log):
-        function(*args)
+        try:
+            function(*args)
+        except Exception:
+            traceback.print_exc()
+            raise
 
 
 def _count_lines(path: Path) -> int:

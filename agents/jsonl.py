@@ -6,16 +6,11 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 
-def read_lines(path: Path, *, partial_tail: Literal["raise", "drop"] = "raise") -> Iterator[dict[str, Any]]:
-    """The objects of a file, one a line; ValueError names file and line where one is not a JSON object.
-
-    ``partial_tail="drop"`` cuts an unfinished last line off the file: what a killed writer leaves.
-    """
-    if partial_tail == "drop":
-        keep_lines(path)
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file, one a line; ValueError names file and line where one is not a JSON object."""
     with open(path, encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
             try:
@@ -25,6 +20,23 @@ def read_lines(path: Path, *, partial_tail: Literal["raise", "drop"] = "raise") 
             if not isinstance(line, dict):
                 raise ValueError(f"{path}, line {number}: expected a JSON object, got {text[:60]!r}")
             yield line
+
+
+def resumable_lines(path: Path, first_key: str) -> list[dict[str, Any]]:
+    """The whole lines of a file that an earlier run may have left, without changing it; [] where there is none.
+
+    Raises ValueError for anything that such a run cannot have written, so that a foreign file is never cut or added to.
+    """
+    if not path.exists():
+        return []
+    if not path.is_file():
+        raise ValueError(f"expected {path} to be a regular file or absent: results are appended to it and read back")
+    head = f'{{"{first_key}": '.encode()
+    raw = path.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(raw, 1):
+        if line[: len(head)] != head[: len(line)]:
+            raise ValueError(f"{path}, line {number}: expected results of an earlier run, got {line[:60]!r}; choose another file")
+    return [json.loads(line) for line in raw if line.endswith(b"\n")]
 
 
 def keep_lines(path: Path, n: int | None = None) -> int:

@@ -90,7 +90,7 @@ def draw(results: Results, colors: dict[str, str]) -> tuple[dict[str, Any], list
     ks = pass_ks(results.rows)
     if ks:
         families = [[arm for arm in results.arms if ("gspo" in arm.name) is gspo] for gspo in (False, True)]
-        panels = [{arm.label: pass_curve(arm, ks) for arm in family} for family in families if family]
+        panels: list[dict[str, Curve]] = [{arm.label: pass_curve(arm, ks) for arm in family} for family in families if family] or [{}]
         base = (results.base.label, pass_curve(results.base, ks)) if results.base else None
         pictures["pass_at_k"] = pass_at_k_figure(panels, base, colors, subtitle(results))
     training = {key: {arm.label: curve for arm in results.arms if (curve := arm.curve(key))[1].size} for key in PANELS}

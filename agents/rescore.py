@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from setpo_envs import verify_groups
+from setpo_envs import Completion, verify_groups
 from setpo_envs.datasets.problem import Problem
 from setpo_envs.shapers.base import Shaper, apply_shaper
-from setpo_verifiers import TASKS
+from setpo_verifiers import TASKS, verify
 
-from .jsonl import append_lines, read_lines
+from .jsonl import append_lines, keep_lines, read_lines, resumable_lines
 from .progress import progress
 
 
@@ -29,20 +29,27 @@ def rescore(source: Path, out: Path, *, shaper: Shaper, mode: str = "lenient", s
     Raises:
         ValueError: a malformed line (file and line are named), a task without a verifier, or an ``out`` made from other groups.
     """
+    if source.resolve() == out.resolve():
+        raise ValueError(f"expected another file for the result than the source {source}")
     inputs = list(enumerate(read_lines(source), 1))
+    if not inputs:
+        raise ValueError(f"expected at least one group in {source}, which is empty")
     groups = [(number, *_group(line, f"{source}, line {number}")) for number, line in inputs]  # all are read before any work
     out.parent.mkdir(parents=True, exist_ok=True)
-    done = list(read_lines(out, partial_tail="drop")) if out.exists() else []
+    done, scoring = resumable_lines(out, "task"), {"shaper": repr(shaper), "mode": mode, "seed": seed}
     for line, (number, problem, texts, _) in zip(done, groups):
+        if line.get("scoring") != scoring:
+            raise ValueError(f"{out} was scored otherwise: expected {scoring}, got {line.get('scoring')}. Use another file.")
         if (line["problem_id"], line["completions"]) != (problem.problem_id, texts):
             raise ValueError(
                 f"{out} holds groups of another file: its group {number} is {line['problem_id']!r}, expected {problem.problem_id!r}"
             )
+    keep_lines(out)
     with append_lines(out) as write:
         for number, problem, texts, extra in progress(groups[len(done) :], "rescore", initial=len(done), total=len(groups)):
             record = verify_groups([problem], [texts], mode=mode)
             apply_shaper(record, shaper, np.random.default_rng([seed, number]))
-            done.append(record.to_json(0, source_line=number, **extra))
+            done.append(record.to_json(0, source_line=number, scoring=scoring, **extra))
             write(done[-1])
     return done
 
@@ -55,11 +62,19 @@ def _group(line: Mapping[str, Any], where: str) -> tuple[Problem, list[str], dic
     gold = line["gold"] if "gold" in line else line.get("gold_raw")
     if gold is None:
         raise ValueError(f"{where}: expected a gold answer under 'gold' or 'gold_raw', found neither")
-    if line["task"] not in TASKS:
+    if not isinstance(line["task"], str) or line["task"] not in TASKS:
         raise ValueError(f"{where}: expected a task out of {', '.join(sorted(TASKS))}, got {line['task']!r}")
-    problem = Problem(line["problem_id"], line["task"], line.get("prompt", line.get("question", "")), gold, line.get("metadata", {}))
+    try:
+        verify(line["task"], "", gold)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{where}: {error}") from error
+    problem = Problem(line["problem_id"], line["task"], line.get("prompt", line.get("question", "")), gold, line.get("metadata") or {})
     items = line["completions"]
-    texts = [item["text"] if isinstance(item, Mapping) else item for item in items]
+    texts: list[Any] = [item.get("text") if isinstance(item, Mapping) else item for item in items]
+    cut = line.get("truncated", [False] * len(texts))
+    if not isinstance(items, list) or not all(isinstance(text, str) for text in texts) or len(cut) != len(texts):
+        raise ValueError(f"{where}: expected completions to be a list of texts or of objects with a 'text', got {str(items)[:80]}")
+    texts = [Completion(text, truncated=bool(flag)) for text, flag in zip(texts, cut)]
     extra = {
         key: [item.get(key) for item in items]
         for key in ("model", "source_verdict", "check_verdict")

@@ -35,13 +35,14 @@ def rollout(
     generator: torch.Generator,
     rng: np.random.Generator,
     temperature: float = 1.0,
+    mode: str = "lenient",
 ) -> Rollout:
     """Sample ``group_size`` completions of each problem and score them exactly as the environment's ``step`` does."""
     clock = time.perf_counter
     start = clock()
     samples = policy.generate([problem.prompt for problem in problems], group_size, temperature=temperature, generator=generator)
     generated = clock()
-    groups = verify_groups(problems, samples.completions_NG)
+    groups = verify_groups(problems, samples.completions_NG, mode=mode)
     verified = clock()
     if shaper is not None:
         apply_shaper(groups, shaper, rng)

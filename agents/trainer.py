@@ -72,6 +72,22 @@ class TrainConfig:
     checkpoint_every: int = 10
     """Steps between checkpoints; a killed run loses at most these."""
 
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 1), ("prompts_per_step", 1), ("group_size", 2), ("minibatches", 1), ("checkpoint_every", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ValueError(f"expected {name} to be an integer of at least {least}, got {value!r}")
+        for name in ("temperature", "learning_rate", "max_grad_norm"):
+            if not isinstance(value := getattr(self, name), (int, float)) or not value > 0:
+                raise ValueError(f"expected {name} to be a number above 0, got {value!r}")
+        for name in ("credit_coefficient", "entropy_coefficient", "kl_coefficient"):
+            if not isinstance(value := getattr(self, name), (int, float)) or not value >= 0:
+                raise ValueError(f"expected {name} to be a number of at least 0, got {value!r}")
+        if self.clip is not None and (not isinstance(self.clip, (list, tuple)) or len(self.clip) != 2):
+            raise ValueError(f"expected clip to be None or a pair (low, high), got {self.clip!r}")
+        if self.credit_coefficient and self.shaper is None:
+            raise ValueError("expected a shaper beside credit_coefficient: without one there is no credit to weigh")
+
 
 class Trainer:
     """Trains a policy in a run folder; constructing it on a folder that holds a run resumes that run.
@@ -91,8 +107,10 @@ class Trainer:
         env = gym.make(
             config.env, group_size=config.group_size, shaper=config.shaper, shaper_kwargs=config.shaper_kwargs or None, **config.env_kwargs
         )
-        self.dataset, self.shaper = env.unwrapped.dataset, env.unwrapped.shaper  # type: ignore[attr-defined]
+        self.dataset, self.shaper, self.mode = (getattr(env.unwrapped, name) for name in ("dataset", "shaper", "mode"))
         self.policy = load_policy(Path(config.warm_start))
+        # a warm start is the weights it holds, wherever the file is
+        self.identity = {**_as_json(config), "warm_start": checkpoint.fingerprint(self.policy.state_dict())}
         self.reference = copy.deepcopy(self.policy).requires_grad_(False) if config.kl_coefficient else None
         self.optimizer = torch.optim.AdamW(
             self.policy.parameters(), lr=config.learning_rate, betas=config.betas, weight_decay=config.weight_decay, fused=True
@@ -101,7 +119,7 @@ class Trainer:
         self.problem_rng, self.shaper_rng = np.random.default_rng(problem_seed), np.random.default_rng(shaper_seed)
         self.generator = torch.Generator().manual_seed(int(sample_seed.generate_state(1)[0]))
         self.step = 0
-        claim(folder, config)  # last: a configuration that cannot run claims no folder
+        claim(folder, self.identity, config)  # last: a configuration that cannot run claims no folder
         self._resume()
 
     def run(self, until: int | None = None) -> TinyPolicy:
@@ -129,6 +147,7 @@ class Trainer:
             generator=self.generator,
             rng=self.shaper_rng,
             temperature=config.temperature,
+            mode=self.mode,
         )
         start = time.perf_counter()
         base_NG = BASE_ADVANTAGES[config.base_advantage](batch.groups.shaped_rewards)
@@ -148,7 +167,8 @@ class Trainer:
         """One pass of clipped policy-gradient minibatches over the batch; returns means over the minibatches."""
         config, totals = self.config, dict.fromkeys(("loss", "entropy", "kl", "clip_fraction", "grad_norm"), 0.0)
         low, high = config.clip or CLIP[config.algorithm]
-        for rows in torch.arange(len(advantages_NG)).chunk(config.minibatches):
+        chunks = torch.arange(len(advantages_NG)).chunk(config.minibatches)  # fewer where there are fewer prompts
+        for rows in chunks:
             samples = batch.samples[rows]
             mask = samples.mask_NGT.flatten(0, 1)
             log_probs_NGT, entropy_NGT = self.policy.log_probs(samples, temperature=config.temperature)
@@ -168,18 +188,18 @@ class Trainer:
             norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
             if not torch.isfinite(norm):
                 raise FloatingPointError(
-                    f"the gradient of step {self.step + 1} is not finite; the last good checkpoint is "
-                    f"{self.folder / 'checkpoint.pt'}. Lower the learning rate or the coefficients."
+                    f"the gradient of step {self.step + 1} is not finite; {self.folder} holds the last checkpoint before it. "
+                    "Lower the learning rate or the coefficients."
                 )
             self.optimizer.step()
             for name, value in zip(totals, (loss, entropy, kl, clipped, norm)):
-                totals[name] += value.item() / config.minibatches
+                totals[name] += value.item() / len(chunks)
         return totals
 
     def save(self) -> None:
         """Write the checkpoint atomically: weights, optimiser, every random state, the step."""
         state = {
-            "config": json.dumps(asdict(self.config)),
+            "config": json.dumps(self.identity),
             "step": self.step,
             "policy_config": asdict(self.policy.config),
             "policy": self.policy.state_dict(),
@@ -193,7 +213,7 @@ class Trainer:
         path = self.folder / "checkpoint.pt"
         if path.exists():
             state = checkpoint.load(path)
-            check_same_config(json.loads(state["config"]), self.config, path)
+            check_same_config(json.loads(state["config"]), self.identity, path)
             self.step = state["step"]
             self.policy.load_state_dict(state["policy"])
             self.optimizer.load_state_dict(state["optimizer"])
@@ -229,27 +249,41 @@ def load_policy(path: Path) -> TinyPolicy:
     if not path.exists():
         raise ValueError(f"no checkpoint at {path}: make a warm start first (setpo warm-start)")
     state = checkpoint.load(path)
-    config = state.get("policy_config") or {k: v for k, v in state["identity"]["policy"].items() if k != "parameters"}
-    policy = TinyPolicy(TinyConfig(**config))
-    policy.load_state_dict(state["policy"])
+    try:
+        config = state.get("policy_config") or {k: v for k, v in state["identity"]["policy"].items() if k != "parameters"}
+        policy = TinyPolicy(TinyConfig(**config))
+        policy.load_state_dict(state["policy"])
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise ValueError(f"expected a warm start or a run's checkpoint at {path}, got something else ({error!r})") from error
     return policy
 
 
-def claim(folder: Path, config: TrainConfig) -> None:
+def _as_json(config: TrainConfig) -> dict[str, Any]:
+    return json.loads(json.dumps(asdict(config)))  # what a file gives back: lists for tuples
+
+
+def claim(folder: Path, identity: dict[str, Any], config: TrainConfig) -> None:
     """Create the run folder and its config.json, or check that the run in it has the same configuration."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "config.json"
     if path.exists():
-        check_same_config(json.loads(path.read_text(encoding="utf-8")), config, path)
+        try:
+            saved = json.loads(path.read_text(encoding="utf-8"))["identity"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"expected the configuration of a run in {path}, which cannot be read: {error!r}. Use another folder."
+            ) from error
+        check_same_config(saved, identity, path)
         return
     partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(json.dumps(asdict(config), indent=2) + "\n", encoding="utf-8")
+    partial.write_text(json.dumps({**asdict(config), "identity": identity}, indent=2) + "\n", encoding="utf-8")
     os.replace(partial, path)
 
 
-def check_same_config(saved: dict[str, Any], config: TrainConfig, path: Path) -> None:
-    """Raise ValueError naming every field in which a saved run differs from ``config``."""
-    mine = json.loads(json.dumps(asdict(config)))
-    differing = [f"{k}: saved {saved.get(k)!r}, asked {mine.get(k)!r}" for k in sorted(saved | mine) if saved.get(k) != mine.get(k)]
+def check_same_config(saved: dict[str, Any], identity: dict[str, Any], path: Path) -> None:
+    """Raise ValueError naming every field in which a saved run differs."""
+    differing = [
+        f"{k}: saved {saved.get(k)!r}, asked {identity.get(k)!r}" for k in sorted(saved | identity) if saved.get(k) != identity.get(k)
+    ]
     if differing:
         raise ValueError(f"{path} belongs to a run with another configuration ({'; '.join(differing)}). Use another folder or delete it.")

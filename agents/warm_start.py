@@ -43,7 +43,9 @@ def warm_start(dataset: Dataset, config: WarmStartConfig, path: Path, *, policy_
     # JSON turns tuples into lists: compare what a file would hold
     identity = json.loads(json.dumps({"warm_start": asdict(config), "policy": policy.describe(), "problems": fingerprint(problems)}))
     saved = load(path) if path.exists() else None
-    if saved is not None and saved["identity"] == identity:
+    if saved is not None and saved.get("identity") != identity:
+        raise ValueError(f"{path} holds another policy than this configuration trains; choose another file or delete it")
+    if saved is not None:
         policy.load_state_dict(saved["policy"])
         return policy
     forms = [[normal_form(parse(key)) for key in problem.metadata["modes"]] for problem in problems]

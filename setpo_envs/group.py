@@ -178,7 +178,7 @@ def verify_groups(
         verdicts: dict[str, Verdict] = {}  # a policy repeats itself: the same text is verified once a group
         for text in completions_G:
             if text not in verdicts:
-                verdicts[text] = verify(problem.task, text, problem.gold, mode=mode)
+                verdicts[text] = _verdict(problem, text, mode)
         verdicts_NG.append([verdicts[text] for text in completions_G])
     columns: dict[str, list[Any]] = {
         "rewards": [[verdict.reward for verdict in verdicts_G] for verdicts_G in verdicts_NG],
@@ -194,6 +194,16 @@ def verify_groups(
         shaper = make_shaper(shaper) if isinstance(shaper, str) else shaper
         apply_shaper(groups, shaper, np.random.default_rng(0) if rng is None else rng)
     return groups
+
+
+def _verdict(problem: Problem, text: str, mode: str) -> Verdict:
+    """The verifier's verdict; a verifier that fails gives ERROR, which is not a wrong answer, and costs no other completion."""
+    try:
+        return verify(problem.task, text, problem.gold, mode=mode)
+    except (ValueError, TypeError):
+        raise  # the caller's: an unknown task or mode, a malformed gold
+    except Exception as error:
+        return Verdict(0.0, Status.ERROR, None, None, f"{type(error).__name__}: {error}"[:200])
 
 
 def is_truncated(text: str) -> bool:

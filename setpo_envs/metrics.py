@@ -254,13 +254,20 @@ def summarize_groups(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         out[f"average_mode{suffix}"] = None if math.isnan(average) else average
     has = [i for i, value in enumerate(known) if value]
     out["pcmd_eligible"] = int((correct_P >= 2).sum())
-    out["recovery"] = _mean(recovery_rate(distinct_P[has], [known[i] for i in has]) if has else np.array([]))
+    found = [_known_modes(rows[i], modes[i], int(distinct_P[i])) for i in has]
+    out["recovery"] = _mean(recovery_rate(found, [known[i] for i in has]) if has else np.array([]))
     out["well_formed"] = _mean(np.array([key is not None for row in rows for key in row["mode_keys"]]))
     out["truncated"] = _mean(np.array([status == "truncated" for row in rows for status in row["status"]]))
     out |= {"entropy": _mean(np.array([row["entropy"] for row in rows if "entropy" in row]))}
     out |= {"n_problems": len(rows), "n_samples": n, "undecided": int(n * len(rows) - n_P.sum())}
     out["per_problem"] = {"correct": correct_P.tolist(), "distinct": distinct_P.tolist()}
     return out
+
+
+def _known_modes(row: Mapping[str, Any], modes: Counter[Any], distinct: int) -> int:
+    """How many of the modes that the row lists were found; all distinct ones where it only counts them."""
+    listed = row["metadata"].get("modes")
+    return distinct if listed is None else len(modes.keys() & set(listed))
 
 
 def _pad(counters: list[Counter[Any]]) -> Array:

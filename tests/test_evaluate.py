@@ -4,10 +4,11 @@ import json
 
 import pytest
 import torch
-from tiny_run import POLICY, SETPO, dataset
+from tiny_run import POLICY, SETPO, dataset, make_warm_start
 
 from setpo_agents.evaluate import CHUNK, evaluate, metrics_table
 from setpo_agents.policies.tiny import TinyPolicy
+from setpo_agents.trainer import load_policy
 from setpo_envs.shapers.base import make_shaper
 from setpo_verifiers import verify
 
@@ -52,13 +53,49 @@ def test_stopped_anywhere_it_goes_on_to_the_same_samples(policy, problems, tmp_p
 
 def test_finished_file_is_only_read(policy, problems, tmp_path):
     lines = run(policy, problems, tmp_path / "groups.jsonl")
-    assert run(None, problems, tmp_path / "groups.jsonl") == lines  # no policy is needed
+    before = (tmp_path / "groups.jsonl").stat().st_mtime_ns
+    assert run(policy, problems, tmp_path / "groups.jsonl") == lines
+    assert (tmp_path / "groups.jsonl").stat().st_mtime_ns == before
 
 
 def test_another_evaluation_is_not_appended_to(policy, problems, tmp_path):
     run(policy, problems, tmp_path / "groups.jsonl")
     with pytest.raises(ValueError, match="holds another evaluation"):
         evaluate(policy, problems, tmp_path / "groups.jsonl", n=4, seed=8)
+
+
+@pytest.mark.parametrize("change", ["policy", "n", "temperature", "mode", "few"])
+def test_other_settings_are_refused_and_lose_nothing(policy, problems, tmp_path, change):
+    path = tmp_path / "groups.jsonl"
+    few = {"n": 4, "seed": 7, "indices": range(5)}
+    evaluate(policy, problems, path, **few)
+    before = path.read_bytes()
+    changed = {"n": {"n": 8}, "temperature": {"temperature": 0.5}, "mode": {"mode": "strict"}}.get(change, {})
+    other = TinyPolicy(POLICY, seed=2) if change in ("policy", "few") else policy
+    with pytest.raises(ValueError, match="holds another evaluation"):
+        evaluate(other, problems, path, **{**few, **changed})
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["# notes\nmine\n", '{"a": 1}\n', "no newline", '{"task": "x"'])
+def test_a_foreign_file_is_never_cut(policy, problems, tmp_path, text):
+    path = tmp_path / "notes.md"
+    path.write_text(text)
+    if text.startswith('{"task": '):  # what a killed evaluation may leave: it goes on
+        evaluate(policy, problems, path, n=4, seed=7, indices=range(2))
+        return
+    with pytest.raises(ValueError, match="expected results of an earlier run"):
+        evaluate(policy, problems, path, n=4, seed=7)
+    assert path.read_text() == text
+
+
+def test_strict_mode_counts_no_bare_answer(problems, tmp_path):
+    start = make_warm_start(tmp_path / "start.pt", steps=150)
+    lenient, strict = (
+        evaluate(load_policy(start), problems, tmp_path / f"{mode}.jsonl", n=8, seed=7, indices=range(32), mode=mode)
+        for mode in ("lenient", "strict")
+    )
+    assert sum(sum(line["rewards"]) for line in lenient) > 0 == sum(sum(line["rewards"]) for line in strict)
 
 
 def test_metrics_table_states_intervals(policy, problems, tmp_path):

@@ -141,3 +141,20 @@ def test_a_completion_that_is_no_text_is_an_error_not_a_reward():
 def test_an_unknown_task_is_an_error():
     with pytest.raises(ValueError, match="countdown"):
         verify_groups([Problem("x", "chess", "?", {})], [["e4"]])
+
+
+def test_a_verifier_that_fails_gives_an_error_status_and_costs_no_other_completion(monkeypatch):
+    from setpo_envs import group as module
+
+    def verify(task, text, gold, *, mode):
+        if text == "bug":
+            raise RuntimeError("boom")
+        return real(task, text, gold, mode=mode)
+
+    real = module.verify
+    monkeypatch.setattr(module, "verify", verify)
+    problem = Problem("p", "countdown", "1,2=03>", {"numbers": [1, 2], "target": 3}, {})
+    groups = verify_groups([problem], [["1+2", "bug", "2+1"]])
+    assert groups.status[0].tolist() == [Status.CORRECT, Status.ERROR, Status.CORRECT]
+    assert groups.valid[0].tolist() == [True, False, True] and groups.reasons[0, 1] == "RuntimeError: boom"
+    assert groups.mean_rewards[0] == 1.0

@@ -75,6 +75,9 @@ def test_stopped_it_goes_on(pooled, tmp_path):
         (json.dumps({**POOLED, "task": "chess"}), r"line 3: expected a task out of .*countdown.*, got 'chess'"),
         (json.dumps({**POOLED, "gold_raw": None}), r"line 3: expected a gold answer"),
         (json.dumps({**POOLED, "completions": []}), r"line 3: .*missing any completion"),
+        (json.dumps({**POOLED, "completions": "1+2"}), r"line 3: expected completions to be a list"),
+        (json.dumps({**POOLED, "completions": [{"model": "a"}]}), r"line 3: expected completions to be a list"),
+        (json.dumps({**POOLED, "gold_raw": "nonsense"}), r"line 3: expected a Countdown gold"),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_written(pooled, tmp_path, line, message):
@@ -91,6 +94,30 @@ def test_groups_of_another_file_are_not_appended_to(pooled, tmp_path):
     other.write_text(json.dumps({**POOLED, "problem_id": "q/0"}) + "\n")
     with pytest.raises(ValueError, match="holds groups of another file"):
         rescore(other, tmp_path / "out.jsonl", shaper=make_shaper("setpo"))
+
+
+@pytest.mark.parametrize("change", [{"shaper": {"kernel": "equality_key"}}, {"mode": "strict"}, {"seed": 1}])
+def test_other_options_are_refused_and_lose_nothing(pooled, tmp_path, change):
+    rescore(pooled, tmp_path / "out.jsonl", shaper=make_shaper("setpo"))
+    before = (tmp_path / "out.jsonl").read_bytes()
+    options = {"shaper": make_shaper("setpo", **change.get("shaper", {})), **{k: v for k, v in change.items() if k != "shaper"}}
+    with pytest.raises(ValueError, match="was scored otherwise"):
+        rescore(pooled, tmp_path / "out.jsonl", **options)
+    assert (tmp_path / "out.jsonl").read_bytes() == before
+
+
+def test_the_source_is_never_written_to(pooled):
+    before = pooled.read_bytes()
+    with pytest.raises(ValueError, match="another file"):
+        rescore(pooled, pooled, shaper=make_shaper("setpo"))
+    assert pooled.read_bytes() == before
+
+
+def test_completions_that_were_cut_off_stay_so(tmp_path):
+    group = {**POOLED, "completions": ["1+2", "(2+3)+4", "let me think"], "truncated": [False, False, True]}
+    (tmp_path / "in.jsonl").write_text(json.dumps(group) + "\n")
+    (line,) = rescore(tmp_path / "in.jsonl", tmp_path / "out.jsonl", shaper=make_shaper("setpo"))
+    assert line["status"] == ["wrong", "correct", "truncated"] and line["truncated"] == [False, False, True]
 
 
 def test_too_small_groups_are_undefined_not_lost(tmp_path):

@@ -129,7 +129,7 @@ def test_unknown_names_and_options_list_the_choices():
         resolve_shaper("setpo", None, 2)
     assert resolve_shaper(None, None, 1) is None
     with pytest.raises(ValueError, match="registered already"):
-        register("setpo")(SetPO)
+        register("setpo")(lambda: SetPO())
 
 
 def test_a_new_shaper_is_the_one_in_the_documentation(monkeypatch):

@@ -132,6 +132,10 @@ def test_another_configuration_is_refused_before_any_work(start, tmp_path):
         ({"shaper": "setpoo"}, "setpoo"),
         ({"shaper_kwargs": {"kernle": "rbf"}}, "kernle"),
         ({"group_size": 2}, "at least 3"),
+        ({"minibatches": 0}, "minibatches to be an integer of at least 1, got 0"),
+        ({"steps": "abc"}, "steps to be an integer"),
+        ({"clip": 0.2}, "clip to be None or a pair"),
+        ({"shaper": None, "shaper_kwargs": {}}, "expected a shaper beside credit_coefficient"),
         ({"warm_start": "/nowhere.pt"}, "no checkpoint at /nowhere.pt"),
     ],
 )
@@ -144,12 +148,23 @@ def test_bad_configurations_say_what_is_wrong(start, tmp_path, fields, message):
 def test_damaged_checkpoint_is_named(start, tmp_path):
     path = tmp_path / "broken.pt"
     path.write_bytes(start.read_bytes()[:1000])
-    with pytest.raises(ValueError, match="broken.pt is not a readable checkpoint"):
+    with pytest.raises(ValueError, match="expected a checkpoint at .*broken.pt"):
         load_policy(path)
+
+
+def test_a_warm_start_is_its_weights_not_its_path(start, tmp_path):
+    Trainer(config(start), tmp_path / "run").run(until=2)
+    moved = tmp_path / "moved.pt"
+    moved.write_bytes(start.read_bytes())
+    Trainer(config(moved), tmp_path / "run").run(until=3)
+    make_warm_start(tmp_path / "other.pt", steps=3)
+    with pytest.raises(ValueError, match="warm_start: saved"):
+        Trainer(config(tmp_path / "other.pt"), tmp_path / "run")
 
 
 def test_config_is_saved(start, tmp_path):
     settings = config(start, steps=1)
     Trainer(settings, tmp_path)
     saved = json.loads((tmp_path / "config.json").read_text())
+    assert saved.pop("identity")["steps"] == 1
     assert json.loads(json.dumps(asdict(TrainConfig(**saved)))) == json.loads(json.dumps(asdict(settings))) == saved

@@ -19,7 +19,7 @@ def solve(numbers: Sequence[int], target: int) -> tuple[str, ...]:
 
     Exhaustive up to MAX_NUMBERS numbers over the four binary operations; raises ValueError above. Fractions and negative
     values may occur on the way. A mode that needs a leading minus (``-3*5``) is not listed: with positive numbers it has a
-    negative value.
+    negative value, or is zero like the mode without the minus.
     """
     return _solve(tuple(sorted(numbers)), target)
 

@@ -60,7 +60,8 @@ def register(name: str) -> Callable[[Factory], Factory]:
     """Decorator that makes a shaper class, or a function that returns a shaper, known as ``name``."""
 
     def add(factory: Factory) -> Factory:
-        if name in _SHAPERS:
+        known = _SHAPERS.get(name, factory)
+        if (known.__module__, known.__qualname__) != (factory.__module__, factory.__qualname__):  # a cell that is run again may
             raise ValueError(f"a shaper named {name!r} is registered already: choose another name")
         _SHAPERS[name] = factory
         return factory
