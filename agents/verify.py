@@ -12,7 +12,7 @@ from setpo_verifiers.pool import VerifierPool
 from setpo_verifiers.pool_worker import Item
 from setpo_verifiers.verdict import Status, Verdict
 
-from .jsonl import append_lines, read_lines
+from .jsonl import append_lines, keep_lines, resumable_lines
 from .progress import progress
 
 _NAMED = 10  # lines without a verdict that are named in the summary
@@ -41,6 +41,7 @@ def verify(source: Path, out: Path, *, workers: int = 2, timeout: float = 5.0, m
     troubles: list[str] = []
     seconds = 0.0
     done = _skip(rows, out, counts, troubles)
+    keep_lines(out)  # a line that a stopped run left unfinished
     if done < total:
         with VerifierPool(min(workers, total), timeout=timeout) as pool, append_lines(out) as write:
             for row, verdict, spent in progress(_judged(pool, rows), "verify", initial=done, total=total):
@@ -80,7 +81,7 @@ def _skip(rows: Iterator[_Row], out: Path, counts: Counter[str], troubles: list[
     if not out.exists():
         return 0
     done = 0
-    for done, line in enumerate(read_lines(out, partial_tail="drop"), 1):
+    for done, line in enumerate(resumable_lines(out, "id"), 1):
         row = next(rows, None)
         if row is None or line.get("id") != row.id:
             raise ValueError(

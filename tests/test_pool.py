@@ -76,7 +76,7 @@ def test_no_item_harms_another(pool, completion, status, reason):
 
 
 def test_the_clock_of_an_item_starts_with_its_work(pool):
-    assert statuses(pool.verify_many([("odd", "sleep 0.1", "sleep 0.1")] * 16)) == [Status.CORRECT] * 16  # 0.8 s a worker, limit 0.5
+    assert statuses(pool.verify_many([("odd", "sleep 0.1", "sleep 0.1")] * 30)) == [Status.CORRECT] * 30  # 1.5 s a worker, limit 1
 
 
 def test_errors_of_items_are_verdicts(pool):
