@@ -13,6 +13,7 @@ from functools import lru_cache
 from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
 from .math_latex import normalise
 from .math_parser import parse_expression
+from .math_split import closes, separators, split
 from .math_tokens import Tree, Unreadable
 from .math_units import split_unit
 from .math_value import variables
@@ -28,8 +29,6 @@ _GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(?![\d,]|\.\d+,)")
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
 _APOSTROPHES = re.compile(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?![\d,'])")
 _INDIAN = re.compile(r"-?\d{1,2}(?:,\d\d)+,\d{3}")
-_SEPARATOR = re.compile(r",?\s*(?<![A-Za-z])(?:and|or)(?![a-z])\s*|[,;&]|\\\\(?![a-z])")
-_OPEN_CLOSE = re.compile(r'\\begin|\\end|\\[{}]|[(\[{)\]}]|"[^"]*"')
 _NAMED = re.compile(  # AB, P(A), f'(x), f(2), \sin x
     r"[A-Z]{2,4}|P\s*\(.*\)|[A-Za-z]'+\s*\(\s*[a-z]\s*\)|[A-Za-z]\s*\(\s*-?\d+\s*\)|\\(?:angle|overline|sin|cos|tan|log)\b.*"
 )
@@ -83,7 +82,7 @@ def tidy(text: str) -> str:
         text = text.strip().rstrip(".,;: ").rstrip()
         while text.endswith("\\\\") or (text.endswith("\\") and not text.endswith("\\\\")):
             text = text[:-1].rstrip()
-        if text.startswith("{") and _closes(text, 0) == len(text) - 1 and len(split(text[1:-1])) < 2:
+        if text.startswith("{") and closes(text, 0) == len(text) - 1 and len(split(text[1:-1])) < 2:
             text = text[1:-1]
         lead = _LEAD.match(text)
         if lead:
@@ -123,45 +122,6 @@ def _join(pattern: re.Pattern[str], mark: str, text: str) -> str:
     return "".join(out) + text[last:]
 
 
-def _closes(text: str, start: int) -> int:
-    """Where the bracket at ``start`` is closed; -1 if it is not. Half-open intervals close any bracket with any other."""
-    depth = 0
-    for match in _OPEN_CLOSE.finditer(text, start):
-        token = match[0]
-        if token in ("(", "[", "{", "\\{", "\\begin"):
-            depth += 1
-        elif token in (")", "]", "}", "\\}", "\\end"):
-            depth -= 1
-            if not depth:
-                return match.end() - 1
-    return -1
-
-
-def split(text: str, pattern: re.Pattern[str] = _SEPARATOR) -> list[str]:
-    """``text`` cut at the matches of ``pattern`` outside brackets, environments and quotes."""
-    parts, depth, start, position = [], 0, 0, 0
-    stops = {match.start(): match for match in _OPEN_CLOSE.finditer(text)}
-    while position < len(text):
-        stop = stops.get(position)
-        if stop is not None:
-            token = stop[0]
-            if token in ("(", "[", "{", "\\{", "\\begin"):
-                depth += 1
-            elif token[0] != '"':
-                depth -= 1
-            position = stop.end()
-            continue
-        if depth == 0:
-            match = pattern.match(text, position)
-            if match and match.end() > position and not (match[0][0].isalpha() and position and text[position - 1].isalpha()):
-                parts.append(text[start:position])
-                start = position = match.end()
-                continue
-        position += 1
-    parts.append(text[start:])
-    return parts
-
-
 def read_one(text: str, depth: int = 0) -> Answer:
     """One reading of ``text``; :class:`Words` if it is not mathematics."""
     try:
@@ -191,25 +151,12 @@ def _read(text: str, depth: int) -> Answer:
             return read_one(tail, depth + 1)
     relations = split(text, _RELATION)
     if len(relations) > 1:
-        signs = [_SIGN.get(sign, sign) for sign in _outside(text, _RELATION)]
+        signs = [_SIGN.get(sign, sign) for sign in separators(text, _RELATION)]
         return Relation(tuple(parse_expression(side) for side in relations), tuple(signs))
     sides = split(text, re.compile(r"=+|\\equiv"))
     if len(sides) > 1:
         return _equation([side.strip() for side in sides], depth)
     return _single(text, depth)
-
-
-def _outside(text: str, pattern: re.Pattern[str]) -> list[str]:
-    """The separators at which ``split`` cuts."""
-    parts = split(text, pattern)
-    found, position = [], 0
-    for part in parts[:-1]:
-        position += len(part)
-        match = pattern.match(text, position)
-        assert match is not None
-        found.append(match[0])
-        position = match.end()
-    return found
 
 
 def _before_approximation(text: str) -> str:
@@ -308,7 +255,7 @@ def _single(text: str, depth: int) -> Answer:
 
 
 def _bracketed(text: str, depth: int) -> Answer | None:
-    end = _closes(text, 0)
+    end = closes(text, 0)
     if end != len(text) - 1:
         return None
     start = 2 if text.startswith("\\{") else 1

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal, localcontext
 from fractions import Fraction
 
+from .math_equal_relations import equal_relations, proportional
+from .math_equal_values import Precision, equal_values
 from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
-from .math_number import CONTEXT, Number, TooLarge, close, to_complex
+from .math_number import TooLarge, close
 from .math_sets import pieces_of
 from .math_tokens import Tree
-from .math_units import compatible
-from .math_value import constant, probe, same, variables
-
-Precision = float | Sequence[float] | None
+from .math_value import constant, same, variables
 
 
 def equal(gold: Answer, answer: Answer, precision: Precision = None) -> bool:
@@ -39,7 +37,7 @@ def _equal(gold: Answer, answer: Answer, precision: Precision) -> bool:
         if pair != (gold, answer):
             return _equal(*pair, precision)
     if isinstance(gold, Value) and isinstance(answer, Value):
-        return _values(gold, answer, precision[0] if isinstance(precision, Sequence) and precision else precision)
+        return equal_values(gold, answer, precision[0] if isinstance(precision, Sequence) and precision else precision)
     if isinstance(gold, Group) and isinstance(answer, Group):
         return _groups(gold, answer, precision)
     if isinstance(gold, Matrix) and isinstance(answer, Matrix):
@@ -48,7 +46,7 @@ def _equal(gold: Answer, answer: Answer, precision: Precision) -> bool:
         return _bases(gold, answer)
     if isinstance(gold, Ratio) or isinstance(answer, Ratio):
         return _ratios(gold, answer)
-    if isinstance(gold, Relation) and isinstance(answer, Relation) and _relations(gold, answer):
+    if isinstance(gold, Relation) and isinstance(answer, Relation) and equal_relations(gold, answer):
         return True
     return _as_sets(gold, answer)
 
@@ -57,89 +55,6 @@ def words(text: str) -> str:
     """Words without case, blanks and closing punctuation; a single letter keeps its case."""
     plain = " ".join(re.sub(r'["{}]|\\ ', " ", text).split()).strip(" .!,;:")
     return plain if len(plain) == 1 or re.search(r"[\\=<>^_]", plain) else plain.casefold()
-
-
-# --- values --------------------------------------------------------------------------------------------------------
-
-
-def _values(gold: Value, answer: Value, precision: Precision) -> bool:
-    if not compatible(gold.unit, answer.unit):
-        return False
-    for left, right in _percents(gold, answer):
-        if _trees(left, right, gold, answer, precision):
-            return True
-    if gold.unit != answer.unit and len(gold.unit + answer.unit) == 1:  # 4 "m" and 4 m: the unit written as a symbol
-        return same(_with_symbol(gold), _with_symbol(answer))
-    return False
-
-
-def _with_symbol(value: Value) -> Tree:
-    return ("*", value.tree, ("s", value.unit)) if value.unit else value.tree
-
-
-def _percents(gold: Value, answer: Value) -> list[tuple[Tree, Tree]]:
-    """x% is x% and x/100 and a bare x, never 100x."""
-    pairs = [(gold.tree, answer.tree)]
-    hundred = ("n", Fraction(100))
-    if gold.percent and not answer.percent:
-        pairs.append((("/", gold.tree, hundred), answer.tree))
-    elif answer.percent and not gold.percent:
-        pairs.append((gold.tree, ("/", answer.tree, hundred)))
-    return pairs
-
-
-def _trees(left: Tree, right: Tree, gold: Value, answer: Value, precision: Precision) -> bool:
-    if left == right:
-        return constant(left) is not None or bool(variables(left))
-    a, b = constant(left), constant(right)
-    if a is None or b is None:
-        return same(left, right)
-    if close(a, b):
-        return True
-    with localcontext(CONTEXT):
-        if isinstance(precision, int | float) and _within(a, b, precision):
-            return True
-        return _decimals(a, b, gold, answer)
-
-
-def _within(a: Number, b: Number, precision: float) -> bool:
-    if isinstance(a, Fraction) and isinstance(b, Fraction):
-        return abs(a - b) <= Fraction(repr(float(precision)))
-    p, q = to_complex(a), to_complex(b)
-    return abs(p.re - q.re) <= Decimal(repr(float(precision))) and abs(p.im - q.im) < Decimal("1e-30")
-
-
-def _decimals(gold: Number, answer: Number, gold_form: Value, answer_form: Value) -> bool:
-    """A rounded decimal on one side: what the module's rule accepts as the same number."""
-    p, q = to_complex(gold), to_complex(answer)
-    if max(abs(p.im), abs(q.im)) > Decimal("1e-30"):
-        return False
-    gap = abs(p.re - q.re)
-    whole = isinstance(gold, Fraction) and gold.denominator == 1
-    if gold_form.significant is not None and answer_form.significant is not None:
-        return not whole and gap <= abs(p.re) * Decimal("1e-6")
-    scale = Fraction(1, 100) if gold_form.percent != answer_form.percent else Fraction(1)
-    if answer_form.significant is not None:
-        ulp = answer_form.ulp * (scale if abs(q.re) < abs(_literal(answer_form)) else 1)
-        return not whole and not _terminates(gold) and answer_form.significant >= 4 and gap < _decimal(ulp)
-    if gold_form.significant is not None:
-        ulp = gold_form.ulp * (scale if abs(p.re) < abs(_literal(gold_form)) else 1)
-        return not whole and gold_form.significant >= 3 and gap * 2 <= _decimal(ulp)
-    return False
-
-
-def _literal(form: Value) -> Decimal:
-    value = constant(form.tree)
-    return to_complex(value).re if value is not None else Decimal(0)
-
-
-def _decimal(x: Fraction) -> Decimal:
-    return Decimal(x.numerator) / Decimal(x.denominator)
-
-
-def _terminates(x: Number) -> bool:
-    """A fraction with a short decimal expansion must be given exactly."""
-    return isinstance(x, Fraction) and 10**6 % x.denominator == 0
 
 
 # --- equations -----------------------------------------------------------------------------------------------------
@@ -161,7 +76,7 @@ def _equations(gold: Equation, answer: Equation, precision: Precision) -> bool:
     elif gold.left is not None and answer.left is not None and same(gold.left, answer.left) and _equal(right, other, None):
         return True
     first, second = difference(gold), difference(answer)
-    return first is not None and second is not None and _proportional(first, second)
+    return first is not None and second is not None and proportional(first, second)
 
 
 def _constant(answer: Answer) -> bool:
@@ -181,45 +96,6 @@ def difference(equation: Equation) -> Tree | None:
     if equation.left is None or not isinstance(equation.right, Value):
         return None
     return ("+", equation.left, ("-", equation.right.tree))
-
-
-def _proportional(first: Tree, second: Tree, positive: bool | None = None) -> bool:
-    """Whether one is a constant multiple of the other (of that sign): then ``first = 0`` and ``second = 0`` are the same equation."""
-    if variables(first) != variables(second) or not variables(first):
-        return False
-    ratio = probe(("/", first, second))
-    if any(value is None for value in ratio[:2]) or not all(close(ratio[0], value) for value in ratio[1:] if value is not None):  # type: ignore[arg-type]
-        return False
-    if positive is None:
-        return True
-    head = ratio[0]
-    sign = head if isinstance(head, Fraction) else to_complex(head).re  # type: ignore[arg-type]
-    return (sign > 0) is positive
-
-
-def _relations(gold: Relation, answer: Relation) -> bool:
-    if len(gold.signs) != len(answer.signs):
-        return False
-    return _steps_match(gold, answer) or _steps_match(gold, _mirrored(answer))
-
-
-_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
-
-
-def _mirrored(relation: Relation) -> Relation:
-    return Relation(relation.sides[::-1], tuple(_MIRROR[sign] for sign in relation.signs[::-1]))
-
-
-def _steps_match(gold: Relation, answer: Relation) -> bool:
-    for i, (sign, other) in enumerate(zip(gold.signs, answer.signs)):
-        first = ("+", gold.sides[i], ("-", gold.sides[i + 1]))
-        second = ("+", answer.sides[i], ("-", answer.sides[i + 1]))
-        if sign == other and _proportional(first, second, None if sign == "!=" else True):
-            continue
-        if _MIRROR[sign] == other and _proportional(first, second, False):
-            continue
-        return False
-    return True
 
 
 # --- several values ------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from typing import Any
 from .extract import declared
 from .math_answer import read
 from .math_choice import choice, same_choice
-from .math_equal import Precision, equal, words
+from .math_equal import equal, words
+from .math_equal_values import Precision
 from .math_forms import Answer, Group, Value, Words
 from .math_key import key
 from .verdict import Status, Verdict
