@@ -17,26 +17,27 @@ from .math_split import closes, separators, split
 from .math_tokens import Tree, Unreadable
 from .math_units import split_unit
 from .math_value import variables
+from .math_variants import variants
 
 MAX_ANSWER = 4_000
 MAX_ITEMS = 100
 MAX_DEPTH = 8
 
 _DECIMAL = re.compile(r"-?\s*(\d*)\.(\d+)\s*(?:[eE]([-+]?\d{1,4})|\s*\*\s*10\s*\^\s*(?:\{\s*([-+]?\d{1,4})\s*\}|(\d{1,4})))?")
-_BASE = re.compile(r"(\d[\d ]*|[0-9A-Z]{2,})\s*_\s*(?:\{\s*(\d{1,2})\s*\}|(\d{1,2}))|(\d+)_\{?\"?([a-z]+)\"?\}?")
+_BASE = re.compile(
+    r"(\d[\d ]*|[0-9A-Z]{2,}|[0-9a-f]{2,}(?=\s*_\s*\{?\s*1[1-6]))\s*_\s*(?:\{\s*(\d{1,2})\s*\}|(\d{1,2}))|(\d+)_\{?\"?([a-z]+)\"?\}?"
+)
 _CLOCK = re.compile(r"\d{1,2}\s*:\s*\d\d")
-_GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(?![\d,]|\.\d+,)")
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
 _APOSTROPHES = re.compile(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?![\d,'])")
-_INDIAN = re.compile(r"-?\d{1,2}(?:,\d\d)+,\d{3}")
 _NAMED = re.compile(  # AB, P(A), f'(x), f(2), \sin x
-    r"[A-Z]{2,4}|P\s*\(.*\)|[A-Za-z]'+\s*\(\s*[a-z]\s*\)|[A-Za-z]\s*\(\s*-?\d+\s*\)|\\(?:angle|overline|sin|cos|tan|log)\b.*"
+    r"[A-Z]{2,4}|P\s*\(.*\)|\\frac\s*\{\s*d\w?\s*\}\s*\{\s*d\s*\w\s*\}|d\w\s*/\s*d\w|[A-Za-z]'+\s*\(\s*[a-z]\s*\)|[A-Za-z]\s*\(\s*-?\d+\s*\)|\\(?:angle|overline|sin|cos|tan|log)\b.*"
 )
 _TERM = re.compile(r"(?<=[\w)}\]'|])\s*(?:\+|-(?![A-Za-z]{3})|\s-\s)")
 _RELATION = re.compile(r"<=|>=|!=|\\le\b|\\ge\b|\\ne\b|=<|=>|<|>")
 _SIGN = {"\\le": "<=", "\\ge": ">=", "\\ne": "!=", "=<": "<=", "=>": ">="}
 _FUNCTION = re.compile(r"([A-Za-z]|\\[a-z]+)\s*(?:_\{?\s*\w{1,8}\s*\}?)?\s*\(\s*([A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\)")
-_DESCRIPTION = re.compile(r"[A-Za-z\\][A-Za-z\\ _{}0-9'()\[\]\"|:+,/.^-]*")
+_DESCRIPTION = re.compile(r"[\"A-Za-z\\][A-Za-z\\ _{}0-9'()\[\]\"|:+,/.^-]*")
 _TAIL = re.compile(r'[,;]?\s*"?\s*\b(?:for (?:all|any|every|some|each)|where|with|if and only if)\b.*$', re.DOTALL)
 _LEAD = re.compile(
     r'\s*"?\s*(?:(?:the |our )?(?:final |correct )?answer(?: is)?|therefore|thus|so|hence)\s*[:=]?\s*"?\s*[:=]?(?=[\s\d\\(\[{-])',
@@ -52,6 +53,12 @@ _NUMBER_SETS = {
     '"all real numbers"': "R",
     "all real numbers": "R",
 }
+_PLUS_MINUS = re.compile(r"\\(p|m)[mp](?![a-z])")
+_NOTHING = re.compile(
+    r'\\\{\s*\\\}|"?\s*(?:there (?:is|are) )?no (?:real )?solutions?(?: exists?)?\s*"?|"?\s*(?:the )?(?:empty|null) set\s*"?', re.I
+)
+_LABEL = re.compile(r'"?\s*[A-Za-z]{3,}[A-Za-z ]*"?\s*:\s*(?=\S)')  # maximum: 5
+_MINUTES = re.compile(r"(-?\d+)\s*(?:\^\s*\{?\s*)?\\circ\s*\}?\s*(\d+)\s*'(?:\s*(\d+)\s*(?:''|\"))?")
 _PERCENT = re.compile(r'\s*(?:%|"?\s*\b(?:percent|percentage|pct|per cent)\b\.?\s*"?)\s*$', re.I)
 _REAL_LINE = Group("(", ")", (Value(("-", ("s", "\\infty"))), Value(("s", "\\infty"))))
 
@@ -68,7 +75,7 @@ def read(raw: str) -> tuple[str, tuple[Answer, ...]]:
     if not text:
         return "", ()
     found: list[Answer] = []
-    for variant in _variants(text):
+    for variant in variants(text):
         answer = read_one(variant)
         if answer not in found:
             found.append(answer)
@@ -91,35 +98,6 @@ def tidy(text: str) -> str:
             text = text.strip("* ")
         if text == before:
             return text
-
-
-def _variants(text: str) -> list[str]:
-    found = [text]
-    grouped = _join(_GROUPED, ",", text)
-    if grouped != text:
-        found.insert(0, grouped)
-    elif re.fullmatch(r"-?\d+,\d+", text) and not re.fullmatch(r"-?\d{1,3},\d{3}", text):
-        found.append(text.replace(",", "."))  # 3,14
-    if re.fullmatch(r"-?\d{1,3}(?:\.\d{3})+,\d+", text):
-        found.append(text.replace(".", "").replace(",", "."))  # 1.234,56
-    elif re.fullmatch(r"-?\d{1,3}(?:\.\d{3}){2,}", text):
-        found.insert(0, text.replace(".", ""))  # 1.234.567
-    elif _INDIAN.fullmatch(text):
-        found.insert(0, text.replace(",", ""))
-    return found
-
-
-def _join(pattern: re.Pattern[str], mark: str, text: str) -> str:
-    """Remove ``mark`` from well-formed groups that stand outside brackets."""
-    if mark not in text or not pattern.search(text):
-        return text
-    depth, last, out = 0, 0, []
-    for match in re.finditer(r"[(\[{]|[)\]}]|[^()\[\]{}]+", text):
-        piece = match[0]
-        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
-        out.append(pattern.sub(lambda m: m[0].replace(mark, ""), piece) if depth == 0 and len(piece) > 1 else piece)
-        last = match.end()
-    return "".join(out) + text[last:]
 
 
 def read_one(text: str, depth: int = 0) -> Answer:
@@ -227,8 +205,8 @@ def _equation(sides: list[str], depth: int) -> Answer:
 
 
 def _single(text: str, depth: int) -> Answer:
-    if "\\pm" in text or "\\mp" in text:
-        both = [text.replace("\\pm", a).replace("\\mp", b) for a, b in (("+", "-"), ("-", "+"))]
+    if _PLUS_MINUS.search(text):
+        both = [_signed(text, *signs) for signs in ("+-", "-+")]
         return Group("", "", tuple(read_one(one, depth + 1) for one in both))
     for sign, name in (("cup", "cup"), ("cap", "cap"), ("setminus", "setminus")):
         if f"\\{sign}" in text:
@@ -240,7 +218,7 @@ def _single(text: str, depth: int) -> Answer:
     if text.startswith("\\mathbb {R}") and re.fullmatch(r"\\mathbb \{R\}\s*[\^_]\s*\{?\s*[+-]\s*\}?", text):
         zero = Value(("n", Fraction(0)))
         return Group("(", ")", (zero, _REAL_LINE.items[1]) if "+" in text else (_REAL_LINE.items[0], zero))
-    if text == "\\emptyset" or re.fullmatch(r"\\\{\s*\\\}", text):
+    if text in ("\\emptyset", "\\emptyset {}") or _NOTHING.fullmatch(text):
         return Group("{", "}", ())
     if text[0] in "([{" or text.startswith("\\{"):
         bracketed = _bracketed(text, depth)
@@ -250,8 +228,12 @@ def _single(text: str, depth: int) -> Answer:
         return _matrix(text, depth)
     base = _BASE.fullmatch(text)
     if base and base[1]:
-        return Base(base[1].replace(" ", ""), int(base[2] or base[3]))
+        return Base(base[1].replace(" ", "").upper(), int(base[2] or base[3]))
     return _value(text)
+
+
+def _signed(text: str, plus: str, minus: str) -> str:
+    return _PLUS_MINUS.sub(lambda match: plus if match[1] == "p" else minus, text)
 
 
 def _bracketed(text: str, depth: int) -> Answer | None:
@@ -311,6 +293,12 @@ def _determinant(cells: tuple[tuple[Answer, ...], ...]) -> Tree:
 
 
 def _value(text: str) -> Answer:
+    text = _LABEL.sub("", text, count=1)
+    minutes = _MINUTES.fullmatch(text)
+    if minutes:
+        degrees, sixtieths, seconds = (Fraction(part or 0) for part in minutes.groups())
+        part = (sixtieths + seconds / 60) / 60
+        return Value(("n", degrees - part if text.startswith("-") else degrees + part), "deg")
     percent = _PERCENT.search(text)
     head, unit = (text[: percent.start()], "") if percent else split_unit(text)
     head = head.strip()

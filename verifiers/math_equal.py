@@ -42,6 +42,9 @@ def _equal(gold: Answer, answer: Answer, precision: Precision) -> bool:
         return _groups(gold, answer, precision)
     if isinstance(gold, Matrix) and isinstance(answer, Matrix):
         return _matrices(gold, answer)
+    if isinstance(gold, Matrix | Group) and isinstance(answer, Matrix | Group) and isinstance(gold, Matrix) != isinstance(answer, Matrix):
+        left, right = _vector(gold), _vector(answer)
+        return bool(left and right) and _ordered(left, right, precision)  # type: ignore[arg-type]
     if isinstance(gold, Base) or isinstance(answer, Base):
         return _bases(gold, answer)
     if isinstance(gold, Ratio) or isinstance(answer, Ratio):
@@ -207,6 +210,15 @@ def _as_tuples(rows: list[Answer], other: Group) -> list[Answer]:
     return [form for form in forms if not _is_set(other)]
 
 
+def _vector(answer: Matrix | Group) -> tuple[Answer, ...] | None:
+    """The entries of a tuple, a row or a column."""
+    if isinstance(answer, Group):
+        return answer.items if (answer.opening, answer.closing) == ("(", ")") else None
+    if answer.kind != "matrix" or min(len(answer.rows), len(answer.rows[0])) > 1:
+        return None
+    return tuple(cell for row in answer.rows for cell in row)
+
+
 def _matrices(gold: Matrix, answer: Matrix) -> bool:
     if gold.kind != answer.kind or [len(row) for row in gold.rows] != [len(row) for row in answer.rows]:
         return False
@@ -216,7 +228,7 @@ def _matrices(gold: Matrix, answer: Matrix) -> bool:
 
 def _bases(gold: Answer, answer: Answer) -> bool:
     if isinstance(gold, Base) and isinstance(answer, Base):
-        return gold.base == answer.base and gold.digits.upper() == answer.digits.upper()
+        return gold.base == answer.base and gold.digits == answer.digits
     base, other = (gold, answer) if isinstance(gold, Base) else (answer, gold)
     if not (isinstance(base, Base) and isinstance(other, Value)) or other.percent:
         return False

@@ -21,7 +21,8 @@ _CHARACTERS = {
     "φ": r"\phi ",
     "μ": r"\mu ", "ρ": r"\rho ", "σ": r"\sigma ", "δ": r"\delta ", "ε": r"\epsilon ", "τ": r"\tau ", "Δ": r"\Delta ", "Ω": r"\Omega ",
     "∠": r"\angle ",
-    "，": ",", "；": ";", "：": ":", "（": "(", "）": ")", "。": ".", "、": ",", "≡": r"\equiv ", "⇒": r"\Rightarrow ", "→": r"\to ",
+    "，": ",", "；": ";", "：": ":", "（": "(", "）": ")",
+    "⟨": "(", "⟩": ")", "。": ".", "、": ",", "≡": r"\equiv ", "⇒": r"\Rightarrow ", "→": r"\to ",
     "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ", "“": " ", "”": " ", '"': " ", "`": " ",
     "∛": r"\sqrt[3] ",
 }
@@ -49,7 +50,8 @@ _NAMES = {
     "lvert": "|",
     "rvert": "|", "varnothing": "emptyset", "approxeq": "approx", "simeq": "approx", "land": " and ", "wedge": " and ", "lor": " or ",
     "vee": " or ",
-    "bigcup": "cup", "backslash": "setminus", "lbrace": "{", "rbrace": "}", "lbrack": "[", "rbrack": "]", "degree": "^\\circ ",
+    "bigcup": "cup", "backslash": "setminus", "lbrace": "{", "rbrace": "}", "lbrack": "[", "rbrack": "]",
+    "langle": "(", "rangle": ")", "bar": "overline", "degree": "^\\circ ",
     "degrees": "^\\circ ",
     "varphi": "phi", "varepsilon": "epsilon", "vartheta": "theta", "lg": "log", "operatornamewithlimits": "operatorname",
     "ldots": "dots", "cdots": "dots",
@@ -66,6 +68,7 @@ _TEXT_COMMANDS = frozenset("text mbox textnormal textbf textit textrm textsf tex
 _TRANSPARENT = frozenset("boxed fbox framebox beginboxed underline cancel mathcal mathscr mathop".split())
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?|\\(.)|[^\\]+", re.DOTALL)
 _GROUP = re.compile(r"\s*\{([^{}]*)\}")
+_TEXT_SPACES = re.compile(r"~|\\(?:cdot|times|[,;:! ])")
 _THIN = re.compile(r"(?<=\d)\s*(?:\\[,!:; ]|\{\s*,\s*\}|,\s*\\!|~)+\s*(?=\d{3}(?!\d))")
 _LOST_BACKSLASH = re.compile(r"\\\\(?=[A-Za-z]{2,})")
 _FORM_FEED = re.compile("\x0c(?=rac)")
@@ -169,7 +172,7 @@ def _append_text(out: list[str], text: str, position: int) -> int:
     if group is None:
         out.append(" ")
         return position
-    content = group[1].replace("~", " ").replace("\\", " ").replace('"', " ")
+    content = _TEXT_SPACES.sub(" ", group[1]).replace("\\", " ").replace('"', " ")
     bare = content.strip()
     if bare.rstrip(",") in ("and", "or") or bare == ",":
         out.append(f" {bare.rstrip(',')} " if bare != "," else ",")

@@ -35,7 +35,7 @@ def parse_expression(text: str) -> Tree:
     if len(text) > MAX_LENGTH:
         raise Unreadable("too long")
     parser = _Parser(text)
-    tree = parser.sum(0)
+    tree = parser.whole(0)
     if parser.kind != "end":
         raise Unreadable(f"unexpected {parser.value!r}")
     return _imaginary(tree) if parser.capital_i and tree != ("s", "I") else tree
@@ -170,9 +170,18 @@ class _Parser(Tokens):
             return tree
         return self.factor(depth + 1)
 
+    def whole(self, depth: int) -> Tree:
+        r"""A sum, or ``a \over b`` and ``n \choose k``, which take all there is in their group."""
+        tree = self.sum(depth)
+        if self.kind == "command" and self.value in ("\\over", "\\choose"):
+            over = self.take() == "\\over"
+            right = self.sum(depth)
+            return ("/", tree, right) if over else ("f", "binom", tree, right)
+        return tree
+
     def group(self, depth: int) -> Tree:
         opening = self.take()
-        tree = self.sum(depth + 1)
+        tree = self.whole(depth + 1)
         self.want(_CLOSING[opening])
         return tree
 
@@ -274,7 +283,7 @@ class _Parser(Tokens):
             return ("f", "floor" if name == "lfloor" else "ceil", tree)
         if name in ("sum", "prod", "int", "lim"):
             return self.big(name, depth)
-        if name in ("overline", "vec", "hat", "bar", "angle", "triangle", "mathbb", "widehat", "overrightarrow", "tilde"):
+        if name in ("overline", "vec", "hat", "bar", "dot", "ddot", "angle", "triangle", "mathbb", "widehat", "overrightarrow", "tilde"):
             return self.subscripted(("s", f"\\{name}" + (self.raw_group() if self.value == "{" else "")))
         raise Unreadable(f"\\{name}")
 
@@ -347,7 +356,10 @@ class _Parser(Tokens):
         return ("o", name + variable, low, high, body)
 
 
-_ATOMS = frozenset("frac sqrt binom lfloor lceil pi infty sum prod int lim overline vec hat bar mathbb angle triangle tilde".split())
+_ATOMS = frozenset(
+    "frac sqrt binom lfloor lceil pi infty sum prod int lim "
+    "overline vec hat bar dot ddot widehat overrightarrow mathbb angle triangle tilde".split()
+)
 
 
 def _letter(letter: str) -> Tree:

@@ -12,11 +12,12 @@ _ALIASES = {
     "l": "liter litre",
     "ml": "milliliter millilitre", "s": "second sec secs", "min": "minute mins", "h": "hour hr hrs", "day": "", "week": "", "month": "",
     "year": "yr yrs",
-    "mph": "", "kph": "", "rpm": "", "hz": "hertz", "khz": "", "kw": "", "kj": "", "cal": "calorie", "pa": "pascal", "kpa": "",
+    "mph": "", "kph": "", "kmh": "", "kmph": "", "rpm": "",
+    "hz": "hertz", "khz": "", "kw": "", "kj": "", "cal": "calorie", "pa": "pascal", "kpa": "",
     "mol": "mole", "ev": "",
     "deg": "degree", "rad": "radian", "am": "", "pm": "", "$": "dollar usd buck", "eur": "euro", "gbp": "", "cent": "",
     "rupee": "rs inr", "yuan": "rmb",
-    "unit": "", "th": "st nd rd", "cc": "", "nm": "", "km/h": "", "m/s": "", "sq": "",
+    "unit": "", "th": "st nd rd", "cc": "", "nm": "", "sq": "",
 }
 # fmt: on
 _CANONICAL = {alias: unit for unit, aliases in _ALIASES.items() for alias in [unit, *aliases.split()]}
@@ -29,18 +30,28 @@ _NOT_UNITS = frozenset(
     "gcd lcm mod abs inf nan".split()
 ) - {"min"}  # fmt: skip
 _POWER = r"\s*(?:\^\s*(?:\{\s*(-?\d)\s*\}|(-?\d)))?"
-_QUOTED = re.compile(r'^(.*[^\s])??\s*"([^"]*)"' + _POWER + r'((?:\s*/\s*"[^"]*"' + _POWER + r")?)$", re.DOTALL)
+_QUOTED = re.compile(r'^(.*?[^\s"/*^])\s*((?:"[^"]*"' + _POWER + r"\s*[/*]?\s*)+)$", re.DOTALL)
+_EXPONENT = re.compile(r"\^\s*\{?\s*(-?\d)\s*\}?")
 _DEGREES = re.compile(r"\s*(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\circ)\s*$")
 _TURNED = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)\b")  # an angle inside a function is no unit
+_MODULUS = re.compile(r'\s*\\p?mod\s*\{?\s*(\d+|[a-z])\s*\}?\s*$|\s*\(\s*(?:\\b?mod|"?mod"?)\s*\{?\s*(\d+|[a-z])\s*\}?\s*\)$')
 _ORDINAL = re.compile(r'\s*\^\s*\{?\s*"?\s*(?:th|st|nd|rd)\s*"?\s*\}?$|(?<=\d)(?:th|st|nd|rd)$')
 _PLAIN = re.compile(r"^(.*[\d)}\]!])(\s*)([A-Za-z][A-Za-z .,'/-]*?)" + _POWER + "$", re.DOTALL)
+_NOON = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
+_SPEEDS = re.compile(r"\b(?:mph|k(?:ph|mph|mh))\b")
+_UNIT_TOKEN = re.compile(r"\^(-?\d)|[a-z$°]+|/")
+_FACTORS = {"square": 2, "sq": 2, "cubic": 3}
+_EXPONENTS = {"squared": "2", "cubed": "3"}
 _CURRENCY = re.compile(r"^(?:USD|EUR|GBP|Rs\.?|INR)\s*(?=\d)", re.I)
 _CENT = re.compile(r"\s*¢$|\s*c/$")
 
 
 def split_unit(text: str) -> tuple[str, str]:
     """(what stands before the unit, the unit or "")."""
-    text = _CENT.sub("", _CURRENCY.sub("", text))
+    text = _NOON.sub(r"\1m", _CENT.sub("", _CURRENCY.sub("", text)))
+    modulus = _MODULUS.search(text)
+    if modulus and modulus.start():
+        return text[: modulus.start()], f"mod {modulus[1] or modulus[2]}"
     degrees = _DEGREES.search(text)
     if degrees and not _TURNED.search(text):
         return text[: degrees.start()], "deg"
@@ -48,48 +59,54 @@ def split_unit(text: str) -> tuple[str, str]:
     if ordinal:
         return text[: ordinal.start()], ""
     quoted = _QUOTED.match(text)
-    if quoted and quoted[1]:
-        head = quoted[1]
-        if head.endswith(("^", "^{", "_", "_{", "+", "-", "*", "/", "(")):
-            return text, ""
-        return _accept(text, head, quoted[2], quoted[3] or quoted[4], quoted[5])
+    if quoted:
+        return (text, "") if quoted[1].endswith(("_", "{", "+", "-", "(")) else _accept(text, quoted[1], quoted[2].replace('"', " "))
     plain = _PLAIN.match(text)
     if plain:
-        head, space, words, power = plain[1], plain[2], plain[3], plain[4] or plain[5]
-        first = re.split(r"[ .,/]", words)[0]
-        known = first.lower() in _CANONICAL and (len(first) > 1 or first in ("°",))
+        head, space, words = plain[1], plain[2], plain[3]
+        first, *rest = re.split(r"[ .,/]", words)
+        ratio = "/" in words and {_one(name.lower()) for name in rest} <= _CANONICAL.keys()
+        known = first.lower() in _CANONICAL and (len(first) > 1 or ratio)
         wordy = len(first) > 3 or bool(space and (len(first) == 3 or " " in words) and re.search("[aeiouAEIOU]", first))
         if first not in _NOT_UNITS and (known or (wordy and (space or first.islower()))):
-            return _accept(text, head, words, power, "")
+            return _accept(text, head, text[plain.start(3) :])
     return text, ""
 
 
-def _accept(text: str, head: str, words: str, power: str | None, per: str) -> tuple[str, str]:
-    names = re.findall(r"[a-z]+", words.lower())
-    if _FORBIDDEN.intersection(names[:1]) or {"or", "not"}.intersection(names) or re.search(r"\d", words):
+def _accept(text: str, head: str, words: str) -> tuple[str, str]:
+    words = _EXPONENT.sub(r"^\1", words).lower()
+    names = re.findall(r"[a-z]+", words)
+    if (
+        (_FORBIDDEN.intersection(names[:1]) and len(names) > 1)
+        or {"or", "not"}.intersection(names)
+        or re.search(r"(?<!\^)(?<!\^-)\d", words)
+    ):
         return text, ""
-    return head, _canonical(words, power or "", per)
+    return head, _canonical(words)
 
 
-def _canonical(words: str, power: str, per: str) -> str:
-    text = re.sub(r"[.~\\]", "", words).strip().lower().strip(" ,!")
-    if per:
-        text += re.sub(r'[\s"]', "", per).lower()
-    text = re.sub(r"\s*\bper\b\s*", "/", text)
-    squared = re.match(r"(?:square|sq|cubic)\s+", text)
-    if squared:
-        power = "3" if text.startswith("cubic") else "2"
-        text = text[squared.end() :]
-    text = re.sub(r"\s+squared$", "^2", text)
-    names = [_one(name) for name in text.split("/")]
-    unit = "/".join(names)
-    if unit in _NEUTRAL:
-        return ""
-    return unit + (f"^{power}" if power not in ("", "1") else "")
+def _canonical(words: str) -> str:
+    """The unit as a product of powers in one order: ``m s^-2`` for metres per second squared. Empty for what only counts."""
+    powers: dict[str, int] = {}
+    sign, factor, name = 1, 1, ""
+    words = _SPEEDS.sub(lambda match: "mi/h" if match[0] == "mph" else "km/h", re.sub(r"[~\\.]", "", words))
+    for match in _UNIT_TOKEN.finditer(words):
+        token = match[0]
+        if token in ("/", "per"):
+            sign = -1
+        elif token in _FACTORS:
+            factor = _FACTORS[token]
+        elif name and (token in _EXPONENTS or match[1]):
+            powers[name] += (int(match[1] or _EXPONENTS[token]) - 1) * sign
+        elif not match[1]:
+            name = _one(token)
+            powers[name] = powers.get(name, 0) + factor * sign
+            factor = 1
+    named = sorted((name, power) for name, power in powers.items() if power and name not in _NEUTRAL)
+    return " ".join(name if power == 1 else f"{name}^{power}" for name, power in named)
 
 
 def _one(name: str) -> str:
-    name = name.strip()
     if name in _CANONICAL:
         return _CANONICAL[name]
     singular = name[:-1] if name.endswith("s") and len(name) > 2 else name

@@ -10,6 +10,7 @@ import zlib
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from math import gcd, lcm
 
 from .math_number import (
     CONTEXT,
@@ -134,6 +135,8 @@ class _Evaluator:
             raise Undefined(name)
         if name in ("max", "min"):
             return max(exact) if name == "max" else min(exact)
+        if name in ("gcd", "lcm") and all(a.denominator == 1 for a in exact):
+            return Fraction((gcd if name == "gcd" else lcm)(*(a.numerator for a in exact)))
         if name == "mod" and len(exact) == 2 and exact[1]:
             return exact[0] % exact[1]
         return self.opaque(name, arguments)

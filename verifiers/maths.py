@@ -114,7 +114,7 @@ def matches(
     letter = choice(gold)
     if letter and same_choice(letter, answer):
         return True
-    if _is_words(gold_plain) and _is_words(plain) and len(words(gold_plain)) > 1:
+    if _is_words(gold_plain) and _is_words(plain) and len(words(gold_plain)) > 1 and not isinstance(expected[0], Group):
         return words(gold_plain) == words(plain)
     return any(equal(a, b, precision) for a in expected for b in readings if _comparable(a, b, expected, readings))
 

@@ -1,0 +1,50 @@
+"""The ways in which one text may be meant: separators of thousands, decimal commas, repeating decimals, families over the integers."""
+
+from __future__ import annotations
+
+import re
+
+_GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(?![\d,]|\.\d+,)")
+_INDIAN = re.compile(r"-?\d{1,2}(?:,\d\d)+,\d{3}")
+_REPEATING = re.compile(r"(-?\d*\.\d*)\((\d+)\)")
+_INTEGER = re.compile(  # k \in Z, where k is an integer, for any integer k
+    r'[,;(]?\s*"?\s*(?:where|for|with)?\s*(?:any|all|every|some)?\s*"?\s*(?:\b([a-z])\b\s*"?\s*(?:\\in\s*\\mathbb\s*\{?[ZN]\}?(?:\s*[\^_]\s*\{?[+\w]+\}?)?'
+    r'|\s(?:is |are )?(?:an |any )?integers?)|(?:integers?)\s*"?\s*\b([a-z])\b)\s*"?\s*\)?$'
+)
+
+
+def variants(text: str) -> list[str]:
+    """``text`` and what else it may be meant to say, most likely first."""
+    found = [text]
+    family = _INTEGER.search(text) if "Z" in text or "N" in text or "integer" in text else None
+    if family and text[: family.start()].strip():  # the name of the parameter does not matter
+        name = family[1] or family[2]
+        found.append(re.sub(rf"(?<![A-Za-z\\]){name}(?![A-Za-z])", ' "integer" ', text[: family.start()]))
+    repeating = _REPEATING.fullmatch(text)
+    if repeating:  # 0.1(6); 0.(3) can mean nothing else
+        found.insert(0 if repeating[1].endswith(".") else 1, rf"{repeating[1]}\overline{{{repeating[2]}}}")
+    grouped = _join(_GROUPED, ",", text)
+    if grouped != text:
+        found.insert(0, grouped)
+    elif re.fullmatch(r"-?\d+,\d+", text) and not re.fullmatch(r"-?\d{1,3},\d{3}", text):
+        found.append(text.replace(",", "."))  # 3,14
+    if re.fullmatch(r"-?\d{1,3}(?:\.\d{3})+,\d+", text):
+        found.append(text.replace(".", "").replace(",", "."))  # 1.234,56
+    elif re.fullmatch(r"-?\d{1,3}(?:\.\d{3}){2,}", text):
+        found.insert(0, text.replace(".", ""))  # 1.234.567
+    elif _INDIAN.fullmatch(text):
+        found.insert(0, text.replace(",", ""))
+    return found
+
+
+def _join(pattern: re.Pattern[str], mark: str, text: str) -> str:
+    """Remove ``mark`` from well-formed groups that stand outside brackets."""
+    if mark not in text or not pattern.search(text):
+        return text
+    depth, last, out = 0, 0, []
+    for match in re.finditer(r"[(\[{]|[)\]}]|[^()\[\]{}]+", text):
+        piece = match[0]
+        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
+        out.append(pattern.sub(lambda m: m[0].replace(mark, ""), piece) if depth == 0 and len(piece) > 1 else piece)
+        last = match.end()
+    return "".join(out) + text[last:]
