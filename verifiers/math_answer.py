@@ -10,12 +10,14 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
+from .math_equations import equation
 from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
 from .math_latex import normalise
 from .math_parser import parse_expression
+from .math_phrases import in_notation
 from .math_split import closes, separators, split
 from .math_tokens import Tree, Unreadable
-from .math_units import split_unit
+from .math_units import UNITS, split_unit
 from .math_value import variables
 from .math_variants import variants
 
@@ -30,34 +32,18 @@ _BASE = re.compile(
 _CLOCK = re.compile(r"\d{1,2}\s*:\s*\d\d")
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
 _APOSTROPHES = re.compile(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?![\d,'])")
-_NAMED = re.compile(  # AB, P(A), f'(x), f(2), \sin x
-    r"[A-Z]{2,4}|P\s*\(.*\)|\\frac\s*\{\s*d\w?\s*\}\s*\{\s*d\s*\w\s*\}|d\w\s*/\s*d\w|[A-Za-z]'+\s*\(\s*[a-z]\s*\)|[A-Za-z]\s*\(\s*-?\d+\s*\)|\\(?:angle|overline|sin|cos|tan|log)\b.*"
-)
-_TERM = re.compile(r"(?<=[\w)}\]'|])\s*(?:\+|-(?![A-Za-z]{3})|\s-\s)")
 _RELATION = re.compile(r"<=|>=|!=|\\le\b|\\ge\b|\\ne\b|=<|=>|<|>")
 _SIGN = {"\\le": "<=", "\\ge": ">=", "\\ne": "!=", "=<": "<=", "=>": ">="}
-_FUNCTION = re.compile(r"([A-Za-z]|\\[a-z]+)\s*(?:_\{?\s*\w{1,8}\s*\}?)?\s*\(\s*([A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\)")
-_DESCRIPTION = re.compile(r"[\"A-Za-z\\][A-Za-z\\ _{}0-9'()\[\]\"|:+,/.^-]*")
 _TAIL = re.compile(r'[,;]?\s*"?\s*\b(?:for (?:all|any|every|some|each)|where|with|if and only if)\b.*$', re.DOTALL)
 _LEAD = re.compile(
     r'\s*"?\s*(?:(?:the |our )?(?:final |correct )?answer(?: is)?|therefore|thus|so|hence)\s*[:=]?\s*"?\s*[:=]?(?=[\s\d\\(\[{-])',
     re.I,
 )
 _MATRIX = re.compile(r"\\begin \{([a-zA-Z]*)\*?\}(.*)\\end \{\1\*?\}", re.DOTALL)
-_NUMBER_SETS = {
-    "\\mathbb {R}": "R",
-    "\\mathbb R": "R",
-    "\\R": "R",
-    "\\Reals": "R",
-    '"R"': "R",
-    '"all real numbers"': "R",
-    "all real numbers": "R",
-}
 _PLUS_MINUS = re.compile(r"\\(p|m)[mp](?![a-z])")
-_NOTHING = re.compile(
-    r'\\\{\s*\\\}|"?\s*(?:there (?:is|are) )?no (?:real )?solutions?(?: exists?)?\s*"?|"?\s*(?:the )?(?:empty|null) set\s*"?', re.I
+_LABEL = re.compile(  # maximum: 5
+    r'"?\s*[A-Za-z]{3,}[A-Za-z ]*"?\s*:\s*"?(?=\s*[^\s"])|"[A-Za-z ]*[:,]\s*"(?=\s*\S)|\\(?:Rightarrow|Longrightarrow|rightarrow|implies|therefore)(?![a-z])'
 )
-_LABEL = re.compile(r'"?\s*[A-Za-z]{3,}[A-Za-z ]*"?\s*:\s*(?=\S)')  # maximum: 5
 _MINUTES = re.compile(r"(-?\d+)\s*(?:\^\s*\{?\s*)?\\circ\s*\}?\s*(\d+)\s*'(?:\s*(\d+)\s*(?:''|\"))?")
 _PERCENT = re.compile(r'\s*(?:%|"?\s*\b(?:percent|percentage|pct|per cent)\b\.?\s*"?)\s*$', re.I)
 _REAL_LINE = Group("(", ")", (Value(("-", ("s", "\\infty"))), Value(("s", "\\infty"))))
@@ -91,7 +77,7 @@ def tidy(text: str) -> str:
             text = text[:-1].rstrip()
         if text.startswith("{") and closes(text, 0) == len(text) - 1 and len(split(text[1:-1])) < 2:
             text = text[1:-1]
-        lead = _LEAD.match(text)
+        lead = _LEAD.match(text) or _LABEL.match(text)
         if lead:
             text = text[lead.end() :]
         if text.startswith("*") or text.endswith("*"):
@@ -117,6 +103,7 @@ def _read(text: str, depth: int) -> Answer:
     text = cut if cut.strip() and cut.count('"') % 2 == 0 else text
     if not text:
         raise Unreadable("empty")
+    text = in_notation(text, UNITS)
     parts = [part for part in split(text) if part.strip(' "')]
     if len(parts) > 1:
         return _list(text, parts, depth)
@@ -125,7 +112,7 @@ def _read(text: str, depth: int) -> Answer:
         text = _before_approximation(text)
     if "\\in " in text or "\\in\\" in text:
         head, _, tail = text.partition("\\in")
-        if re.fullmatch(r"\s*[A-Za-z]\w*\s*(?:_\S+\s*)?", head):
+        if re.fullmatch(r"\s*(?:[A-Za-z]\w*\s*(?:_\S+\s*)?|\(\s*[a-z](?:\s*,\s*[a-z])*\s*\)\s*)", head):
             return read_one(tail, depth + 1)
     relations = split(text, _RELATION)
     if len(relations) > 1:
@@ -133,7 +120,7 @@ def _read(text: str, depth: int) -> Answer:
         return Relation(tuple(parse_expression(side) for side in relations), tuple(signs))
     sides = split(text, re.compile(r"=+|\\equiv"))
     if len(sides) > 1:
-        return _equation([side.strip() for side in sides], depth)
+        return equation([side.strip() for side in sides], lambda side: read_one(side, depth + 1))
     return _single(text, depth)
 
 
@@ -154,8 +141,17 @@ def _list(text: str, parts: list[str], depth: int) -> Answer:
         item = read_one(part, depth + 1)
         items.extend(item.items if isinstance(item, Group) and not item.opening else [item])
     if all(isinstance(item, Relation | Sets) or _is_interval(item) for item in items) and any(isinstance(item, Relation) for item in items):
-        return Sets("cap" if "and" in text or "or" not in text else "cup", tuple(items))
+        return Sets("cap" if "and" in text else "cup" if "or" in text else "list", tuple(items))
+    if all(isinstance(item, Relation) and _conditions(items[0], item) for item in items[1:]):
+        return items[0]
     return Group("", "", tuple(_share_label(items)))
+
+
+def _conditions(stated: Answer, relation: Relation) -> bool:
+    """``a_n = 3n - 1, n > 0``: the relation says for which n."""
+    value = stated.right if isinstance(stated, Equation) else stated
+    names = frozenset().union(*map(variables, relation.sides))
+    return isinstance(value, Value) and bool(names) and names <= variables(value.tree)
 
 
 def _share_label(items: list[Answer]) -> list[Answer]:
@@ -170,40 +166,6 @@ def _is_interval(item: Answer) -> bool:
     return isinstance(item, Group) and len(item.items) == 2 and item.opening in ("(", "[")
 
 
-def _equation(sides: list[str], depth: int) -> Answer:
-    right = read_one(sides[-1], depth + 1)
-    left = sides[0]
-    if not left:
-        return right
-    function = _FUNCTION.fullmatch(left)
-    if function:
-        arguments = tuple(name.strip() for name in function[2].split(","))
-        return Equation(None, re.sub(r"[\s{}]", "", left.partition("(")[0]), arguments, right)
-    terms = len(split(left, _TERM)) > 1  # then it is an equation to solve, not the name of what the right side is
-    try:
-        tree = parse_expression(left)
-    except (Unreadable, OverflowError):
-        if (
-            isinstance(read_one(left, depth + 1), Group | Matrix | Value)
-            or "\\begin" in left
-            or (_DESCRIPTION.fullmatch(left) and not terms)
-            or len(sides) > 2
-        ):
-            return Equation(None, "", (), right)
-        raise
-    if tree[0] == "s":
-        return Equation(tree, tree[1], (), right)
-    if not isinstance(right, Value):
-        return Equation(tree, "", (), right)
-    if not variables(tree):
-        if right.tree[0] == "s":  # 2 = x
-            return Equation(right.tree, right.tree[1], (), read_one(left, depth + 1))
-        return right if not variables(right.tree) else Equation(tree, "", (), right)
-    if not terms and (_NAMED.fullmatch(left) or "|" in left):
-        return Equation(tree, "", ("",), right)  # the length AB, the probability P(A): a description, not an equation to solve
-    return Equation(tree, "", (), right)
-
-
 def _single(text: str, depth: int) -> Answer:
     if _PLUS_MINUS.search(text):
         both = [_signed(text, *signs) for signs in ("+-", "-+")]
@@ -213,12 +175,12 @@ def _single(text: str, depth: int) -> Answer:
             parts = split(text, re.compile(rf"\\{sign}\b"))
             if len(parts) > 1:
                 return Sets(name, tuple(read_one(part, depth + 1) for part in parts))
-    if text in _NUMBER_SETS:
+    if text in ("\\mathbb {R}", "\\mathbb R", "\\R", "\\Reals"):
         return _REAL_LINE
     if text.startswith("\\mathbb {R}") and re.fullmatch(r"\\mathbb \{R\}\s*[\^_]\s*\{?\s*[+-]\s*\}?", text):
         zero = Value(("n", Fraction(0)))
         return Group("(", ")", (zero, _REAL_LINE.items[1]) if "+" in text else (_REAL_LINE.items[0], zero))
-    if text in ("\\emptyset", "\\emptyset {}") or _NOTHING.fullmatch(text):
+    if text == "\\emptyset" or re.fullmatch(r"\\\{\s*\\\}", text):
         return Group("{", "}", ())
     if text[0] in "([{" or text.startswith("\\{"):
         bracketed = _bracketed(text, depth)
@@ -274,6 +236,8 @@ def _matrix(text: str, depth: int) -> Answer:
         raise Unreadable("rows of different lengths")
     if kind == "vmatrix":
         return Value(_determinant(cells))
+    if kind in ("cases", "aligned") and all(len(row) == 1 and isinstance(row[0], Equation) for row in cells):
+        return Group("", "", tuple(row[0] for row in cells))
     return Matrix("cases" if kind in ("cases", "aligned") else "matrix", cells)
 
 
@@ -293,7 +257,6 @@ def _determinant(cells: tuple[tuple[Answer, ...], ...]) -> Tree:
 
 
 def _value(text: str) -> Answer:
-    text = _LABEL.sub("", text, count=1)
     minutes = _MINUTES.fullmatch(text)
     if minutes:
         degrees, sixtieths, seconds = (Fraction(part or 0) for part in minutes.groups())
@@ -304,7 +267,7 @@ def _value(text: str) -> Answer:
     head = head.strip()
     if ":" in head:
         parts = head.split(":")
-        return Ratio(tuple(parse_expression(part) for part in parts), bool(_CLOCK.fullmatch(head)))
+        return Ratio(tuple(parse_expression(part) for part in parts), bool(_CLOCK.fullmatch(head)), unit)
     tree = parse_expression(head)
     literal = _DECIMAL.fullmatch(head)
     if literal is None:

@@ -12,6 +12,7 @@ from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, 
 from .math_number import TooLarge, close
 from .math_sets import pieces_of
 from .math_tokens import Tree
+from .math_units import compatible
 from .math_value import constant, same, variables
 
 
@@ -71,7 +72,7 @@ def states_value(equation: Equation) -> bool:
 def _equations(gold: Equation, answer: Equation, precision: Precision) -> bool:
     right, other = gold.right, answer.right
     if states_value(gold) and states_value(answer):
-        if gold.name == answer.name or not (gold.name and answer.name) or gold.arguments or answer.arguments or not _constant(right):
+        if _same_left(gold, answer):
             if gold.arguments and answer.arguments and gold.arguments != answer.arguments and len(gold.arguments) == len(answer.arguments):
                 other = _renamed(other, dict(zip(answer.arguments, gold.arguments)))
             if _equal(right, other, precision):
@@ -82,8 +83,13 @@ def _equations(gold: Equation, answer: Equation, precision: Precision) -> bool:
     return first is not None and second is not None and proportional(first, second)
 
 
-def _constant(answer: Answer) -> bool:
-    return isinstance(answer, Value) and not variables(answer.tree)
+def _same_left(gold: Equation, answer: Equation) -> bool:
+    """Whether both may state the same quantity: x and x, f(x) and y, AB and any; not x and y, nor x and sin x."""
+    if gold.name and answer.name:
+        named = gold.name == answer.name
+        return named or (bool(gold.arguments or answer.arguments) and "_" not in gold.name + answer.name)
+    named, other = (gold, answer) if gold.name else (answer, gold)
+    return not named.name or named.arguments != () or other.left is None or named.name not in variables(other.left)
 
 
 def _renamed(answer: Answer, names: dict[str, str]) -> Answer:
@@ -113,6 +119,8 @@ def _unlisted(answer: Answer) -> Answer:
     if not isinstance(answer, Group) or answer.opening not in ("", "{") or not answer.items:
         return answer
     first = answer.items[0]
+    if _is_set(first):  # a set of sets
+        return answer
     return first if all(_equal(first, item, None) for item in answer.items[1:]) else answer
 
 
@@ -200,7 +208,7 @@ def _as_tuples(rows: list[Answer], other: Group) -> list[Answer]:
     if len(names) < len(equations):  # x = 1 or x = 2
         return [Group("", "", tuple(equation.right for equation in equations))]
     orders = [sorted(equations, key=lambda equation: equation.name)]
-    if not other.opening:
+    if not other.opening or any("\\" in name for name in names):  # r, theta: Greek letters have no known place
         orders.append(equations)
     opening = ("(", ")")
     forms: list[Answer] = []
@@ -237,6 +245,8 @@ def _bases(gold: Answer, answer: Answer) -> bool:
 
 def _ratios(gold: Answer, answer: Answer) -> bool:
     if isinstance(gold, Ratio) and isinstance(answer, Ratio):
+        if not compatible(gold.unit, answer.unit):
+            return False
         if len(gold.parts) != len(answer.parts):
             return False
         if all(same(a, b) or close_constants(a, b) for a, b in zip(gold.parts, answer.parts)):

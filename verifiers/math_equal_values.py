@@ -16,7 +16,7 @@ Precision = float | Sequence[float] | None
 
 
 def equal_values(gold: Value, answer: Value, precision: Precision = None) -> bool:
-    if not compatible(gold.unit, answer.unit):
+    if not compatible(gold.unit, answer.unit) or gold.percent != answer.percent and (gold.unit or answer.unit):
         return False
     for left, right in _percents(gold, answer):
         if _trees(left, right, gold, answer, precision):

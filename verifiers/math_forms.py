@@ -47,7 +47,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Sets:
-    """``parts`` joined by ``sign``: cup, cap or setminus."""
+    """``parts`` joined by ``sign``: cup, cap, setminus, or list (several conditions: what meets all, or any if none can meet all)."""
 
     sign: str
     parts: tuple[Answer, ...]
@@ -69,6 +69,7 @@ class Base:
 class Ratio:
     parts: tuple[Tree, ...]
     clock: bool  # written like a time of day
+    unit: str = ""
 
 
 Answer = Value | Words | Group | Equation | Relation | Sets | Matrix | Base | Ratio

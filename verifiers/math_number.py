@@ -230,6 +230,10 @@ def real(z: Number) -> Decimal:
 
 def _inverse(name: str, z: Number) -> Number:
     x = real(z)
+    if name in ("arcsec", "arccsc"):
+        if not x:
+            raise Undefined("division by zero")
+        name, x = {"arcsec": "arccos", "arccsc": "arcsin"}[name], 1 / x
     if name == "arctan":
         return Complex(arctan(x), ZERO)
     if name == "arccot":
@@ -288,7 +292,7 @@ FUNCTIONS: dict[str, Callable[[Number], Number]] = {
     "ceil": lambda z: _whole(z, "ceil"),
     **{name: (lambda z, name=name: _circular(name, z)) for name in ("sin", "cos", "tan", "cot", "sec", "csc")},  # type: ignore[misc]
     **{name: (lambda z, name=name: _hyperbolic(name, z)) for name in ("sinh", "cosh", "tanh", "coth")},  # type: ignore[misc]
-    **{name: (lambda z, name=name: _inverse(name, z)) for name in ("arcsin", "arccos", "arctan", "arccot")},  # type: ignore[misc]
+    **{name: (lambda z, name=name: _inverse(name, z)) for name in ("arcsin", "arccos", "arctan", "arccot", "arcsec", "arccsc")},  # type: ignore[misc]
 }
 
 

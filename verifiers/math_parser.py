@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from .math_symbols import FUNCTIONS
 from .math_tokens import Tokens, Tree, Unreadable, number
 
 MAX_LENGTH = 2_000
@@ -19,11 +20,8 @@ _GREEK = frozenset(
     "Lambda Xi Pi "
     "Sigma Upsilon Phi Psi Omega ell hbar".split()
 )
-_FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc sinh cosh tanh coth arcsin arccos arctan arccot exp ln log floor ceil abs max min gcd lcm".split()
-)
 _PLAIN_FUNCTIONS = {
-    **{name: name for name in _FUNCTIONS},
+    **{name: name for name in FUNCTIONS},
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sqrt": "sqrt", "Abs": "abs", "tg": "tan", "cbrt": "cbrt", "binom": "binom",
 }  # fmt: skip
 _PLAIN_GREEK = frozenset("alpha beta gamma delta epsilon theta lambda mu omega phi rho sigma tau".split())
@@ -113,7 +111,7 @@ class _Parser(Tokens):
             return bool(self.value.strip())
         if self.kind == "command":
             name = self.value[1:]
-            return name in _GREEK or name in _FUNCTIONS or name in _ATOMS
+            return name in _GREEK or name in FUNCTIONS or name in _ATOMS
         return self.kind == "sign" and self.value in ("(", "[", "{")
 
     # --- one factor with its powers --------------------------------------------------------------------------------
@@ -213,6 +211,8 @@ class _Parser(Tokens):
             return self.letters(depth)
         if self.kind == "text":
             word = self.take().strip()
+            if word.lower() == "infinity":
+                return ("s", "\\infty")
             if not word.isalpha():
                 raise Unreadable("text inside an expression")
             return self.subscripted(_letter(word) if len(word) == 1 else ("s", word))
@@ -230,7 +230,7 @@ class _Parser(Tokens):
 
     def letters(self, depth: int) -> Tree:
         word = self.value
-        if word in _PLAIN_FUNCTIONS and (self.after() in ("(", "{", "^") or (word in _FUNCTIONS and len(word) > 2)):
+        if word in _PLAIN_FUNCTIONS and (self.after() in ("(", "{", "^", "[") or (word in FUNCTIONS and (len(word) > 2 or word == "ln"))):
             self.take()
             return self.call(_PLAIN_FUNCTIONS[word], depth)
         if word == "pi":
@@ -239,7 +239,10 @@ class _Parser(Tokens):
         if word in _PLAIN_GREEK:
             self.take()
             return self.subscripted(("s", "\\" + word))
-        if word in ("inf", "nan", "NaN", "oo") or len(word) > 3:  # a word is one name, never a product of its letters
+        if word in ("inf", "oo", "infty", "infinity"):
+            self.take()
+            return ("s", "\\infty")
+        if word in ("nan", "NaN") or len(word) > 3:  # a word is one name, never a product of its letters
             self.take()
             return self.subscripted(("s", word))
         if len(word) > 1:
@@ -265,7 +268,7 @@ class _Parser(Tokens):
         name = self.take()[1:]
         if name in _GREEK:
             return self.subscripted(("s", "\\" + name))
-        if name in _FUNCTIONS:
+        if name in FUNCTIONS:
             return self.call(name, depth)
         if name == "pi":
             return ("c", "pi") if self.value != "_" else self.subscripted(("s", "\\pi"))
@@ -277,6 +280,8 @@ class _Parser(Tokens):
             return self.root(depth)
         if name == "binom":
             return ("f", "binom", self.argument(depth), self.argument(depth))
+        if name == "cbrt":
+            return ("^", self.argument(depth), ("/", ("n", Fraction(1)), ("n", Fraction(3))))
         if name in ("lfloor", "lceil"):
             tree = self.sum(depth + 1)
             self.want("\\rfloor" if name == "lfloor" else "\\rceil")
@@ -309,7 +314,7 @@ class _Parser(Tokens):
             else:
                 base = self.argument(depth)
         arguments = self.arguments(depth)
-        if exponent == ("-", ("n", Fraction(1))) and name in ("sin", "cos", "tan"):
+        if exponent == ("-", ("n", Fraction(1))) and "arc" + name in FUNCTIONS:
             name, exponent = "arc" + name, None
         tree = _apply(name, base, arguments)
         return tree if exponent is None else ("^", tree, exponent)
@@ -327,7 +332,7 @@ class _Parser(Tokens):
         while (
             self.starts_factor()
             and self.kind in ("letters", "command", "number")
-            and self.value[1:] not in _FUNCTIONS
+            and self.value[1:] not in FUNCTIONS
             and (self.value not in _PLAIN_FUNCTIONS)
         ):
             tree = ("*", tree, self.factor(depth + 1))
@@ -357,7 +362,7 @@ class _Parser(Tokens):
 
 
 _ATOMS = frozenset(
-    "frac sqrt binom lfloor lceil pi infty sum prod int lim "
+    "frac sqrt cbrt binom lfloor lceil pi infty sum prod int lim "
     "overline vec hat bar dot ddot widehat overrightarrow mathbb angle triangle tilde".split()
 )
 

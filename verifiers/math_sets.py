@@ -43,10 +43,11 @@ def _pieces(answer: Answer) -> tuple[str, list[Piece]]:
             raise ValueError("two variables")
         name = names.pop() if names else ""
         result = parts[0][1]
+        sign = answer.sign
+        if sign == "list":
+            sign = "cap" if _all_meet([pieces for _, pieces in parts]) else "cup"
         for _, other in parts[1:]:
-            result = (
-                result + other if answer.sign == "cup" else _meet(result, other if answer.sign == "cap" else _complement(_union(other)))
-            )
+            result = result + other if sign == "cup" else _meet(result, other if sign == "cap" else _complement(_union(other)))
         return name, _union(result)
     if isinstance(answer, Group):
         if answer.opening in ("(", "[") and len(answer.items) == 2:
@@ -60,6 +61,13 @@ def _pieces(answer: Answer) -> tuple[str, list[Piece]]:
         if answer.opening in ("{", ""):
             return "", _union([piece for item in answer.items for piece in _pieces(item)[1]])
     raise ValueError("not a set of numbers")
+
+
+def _all_meet(sets: list[list[Piece]]) -> bool:
+    common = sets[0]
+    for other in sets[1:]:
+        common = _meet(common, other)
+    return bool(common)
 
 
 def _end(tree: Tree, closed: bool) -> End:

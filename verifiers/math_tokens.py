@@ -88,22 +88,22 @@ class Tokens:
         if self.value == "." and self.kind == "sign":  # 0.333... , 2. and 0.\dot{3}
             self.take()
             return self.repeating(text)
-        if self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar", "\\dots") and "." in text:
+        if self.kind == "command" and self.value in ("\\overline", "\\dot", "\\dots") and "." in text:
             return self.repeating(text)
         return ("n", number(text))
 
     def repeating(self, text: str) -> Tree:
-        if self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar"):
+        if self.kind == "command" and self.value in ("\\overline", "\\dot"):
             block = ""
-            while self.kind == "command" and self.value in ("\\overline", "\\dot", "\\bar"):
-                self.take()
+            while self.kind == "command" and self.value in ("\\overline", "\\dot"):
+                dotted = self.take() == "\\dot"
                 braced = self.value == "{"
                 if braced:
                     self.take()
                 block += self.take()
                 if braced:
                     self.want("}")
-                if self.kind == "number":  # 0.\dot{1}4\dot{2}
+                if self.kind == "number" and dotted:  # 0.\dot{1}4\dot{2}
                     block += self.take()
             if not block.isdigit():
                 raise Unreadable("expected repeating digits")
@@ -121,7 +121,9 @@ class Tokens:
             block = decimals[-length:]
             if decimals[-2 * length : -length] == block and len(decimals) >= 3:
                 return ("n", _periodic(text, block))
-        raise Unreadable("dots after a number")
+        if len(decimals) < 3:
+            raise Unreadable("dots after a number")
+        return ("n", number(text))  # cut off: 3.14159...
 
 
 def _periodic(text: str, block: str) -> Fraction:

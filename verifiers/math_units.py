@@ -21,6 +21,7 @@ _ALIASES = {
 }
 # fmt: on
 _CANONICAL = {alias: unit for unit, aliases in _ALIASES.items() for alias in [unit, *aliases.split()]}
+UNITS = frozenset(_CANONICAL) | frozenset(f"{name}s" for name in _CANONICAL)
 _NEUTRAL = frozenset(["unit", "th", ""])
 _FORBIDDEN = frozenset("and or not if else is except without lambda for in while import from neither either maybe".split())
 _NOT_UNITS = frozenset(
@@ -32,7 +33,7 @@ _NOT_UNITS = frozenset(
 _POWER = r"\s*(?:\^\s*(?:\{\s*(-?\d)\s*\}|(-?\d)))?"
 _QUOTED = re.compile(r'^(.*?[^\s"/*^])\s*((?:"[^"]*"' + _POWER + r"\s*[/*]?\s*)+)$", re.DOTALL)
 _EXPONENT = re.compile(r"\^\s*\{?\s*(-?\d)\s*\}?")
-_DEGREES = re.compile(r"\s*(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ)|\\circ)\s*$")
+_DEGREES = re.compile(r'\s*\^?\s*\{?\s*\\circ\s*\}?\s*(?:"?\s*[CF]\s*"?$)?|(?<=\d)\s*\^\s*\{?\s*"?o"?\s*\}?$')
 _TURNED = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)\b")  # an angle inside a function is no unit
 _MODULUS = re.compile(r'\s*\\p?mod\s*\{?\s*(\d+|[a-z])\s*\}?\s*$|\s*\(\s*(?:\\b?mod|"?mod"?)\s*\{?\s*(\d+|[a-z])\s*\}?\s*\)$')
 _ORDINAL = re.compile(r'\s*\^\s*\{?\s*"?\s*(?:th|st|nd|rd)\s*"?\s*\}?$|(?<=\d)(?:th|st|nd|rd)$')
@@ -42,7 +43,10 @@ _SPEEDS = re.compile(r"\b(?:mph|k(?:ph|mph|mh))\b")
 _UNIT_TOKEN = re.compile(r"\^(-?\d)|[a-z$°]+|/")
 _FACTORS = {"square": 2, "sq": 2, "cubic": 3}
 _EXPONENTS = {"squared": "2", "cubed": "3"}
-_CURRENCY = re.compile(r"^(?:USD|EUR|GBP|Rs\.?|INR)\s*(?=\d)", re.I)
+_CURRENCY = re.compile(r'^"?\s*(?:USD?|EUR|GBP|Rs\.?|INR)\s*"?\s*(?=\d)', re.I)
+_FRACTION = re.compile(r'\\frac\s*\{\s*"([^"]*)"([^{}]*)\}\s*\{\s*"([^"]*)"((?:[^{}]|\{[^{}]*\})*)\}')
+_BRACKETED = re.compile(r"(?<=[\d)}])\s*\(\s*([A-Za-z]{2,}[A-Za-z /^\d]*)\)$")
+_MICRO = re.compile(r'\\mu\s*"?\s*(?=[A-Za-z])')
 _CENT = re.compile(r"\s*¢$|\s*c/$")
 
 
@@ -54,10 +58,12 @@ def split_unit(text: str) -> tuple[str, str]:
         return text[: modulus.start()], f"mod {modulus[1] or modulus[2]}"
     degrees = _DEGREES.search(text)
     if degrees and not _TURNED.search(text):
-        return text[: degrees.start()], "deg"
+        return _DEGREES.sub(" ", text), "deg"
     ordinal = _ORDINAL.search(text)
     if ordinal:
         return text[: ordinal.start()], ""
+    text = _BRACKETED.sub(r' "\1"', _FRACTION.sub(r'"\1"\2/"\3"\4', text)) if text[-1:] in ")}" else text
+    text = _MICRO.sub('"micro', text) if '\\mu "' in text else text
     quoted = _QUOTED.match(text)
     if quoted:
         return (text, "") if quoted[1].endswith(("_", "{", "+", "-", "(")) else _accept(text, quoted[1], quoted[2].replace('"', " "))
@@ -76,6 +82,8 @@ def split_unit(text: str) -> tuple[str, str]:
 def _accept(text: str, head: str, words: str) -> tuple[str, str]:
     words = _EXPONENT.sub(r"^\1", words).lower()
     names = re.findall(r"[a-z]+", words)
+    if names[:2] == ["in", "total"]:
+        return head, ""
     if (
         (_FORBIDDEN.intersection(names[:1]) and len(names) > 1)
         or {"or", "not"}.intersection(names)

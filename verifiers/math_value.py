@@ -33,7 +33,9 @@ from .math_number import (
 )
 from .math_tokens import Tree
 
-POINTS = 3  # two with positive values, one with values of both signs
+# Where expressions are compared: below one, above one, far above, and of both signs. Whole numbers where whole numbers are counted.
+RANGES = ((0.1, 0.95), (1.0, 3.0), (4.0, 12.0), (0.1, 0.95))
+POINTS = len(RANGES)
 MAX_TERMS = 1_000  # of a sum or product that is written out
 MAX_SERIES_BITS = 8_000  # of the denominator while it is written out
 MAX_STEPS = 4_000
@@ -60,32 +62,47 @@ def variables(tree: Tree) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def probe(tree: Tree) -> Values:
-    """The values of ``tree``: one if it is constant, else one a point; None where undefined. Raises TooLarge."""
+def probe(tree: Tree, whole: bool = False) -> Values:
+    """The values of ``tree``: one if it is constant, else one a point; None where undefined. Raises TooLarge.
+
+    ``whole`` gives the variables positive whole values.
+    """
     names = variables(tree)
-    return tuple(_at(tree, point) for point in range(POINTS)) if names else (_at(tree, 0),)
+    return tuple(_at(tree, point, whole) for point in range(POINTS)) if names else (_at(tree, 0, whole),)
 
 
-def _at(tree: Tree, point: int) -> Number | None:
+def counts(tree: Tree) -> bool:
+    """Whether ``tree`` has something that is defined for whole numbers only: n!, binomials, sums up to n."""
+    if tree[0] in ("sum", "prod") and variables(tree[2]) | variables(tree[3]):
+        return True
+    if tree[0] == "f" and tree[1] in ("fact", "binom", "gcd", "lcm", "mod") and variables(tree):
+        return True
+    return any(isinstance(part, tuple) and counts(part) for part in tree)
+
+
+def _at(tree: Tree, point: int, whole: bool) -> Number | None:
     try:
         with localcontext(CONTEXT):
-            return _Evaluator(point).value(tree, {})
+            return _Evaluator(point, whole).value(tree, {})
     except (Undefined, ZeroDivisionError):
         return None
     except ArithmeticError as error:  # decimal overflow or an invalid operation: beyond what is compared
         raise TooLarge(str(error)) from error
 
 
-def draw(name: str, point: int) -> Fraction:
-    """The value that the variable ``name`` has at ``point``: fixed, between 0.2 and 2.2, negative for some names at the last point."""
+def draw(name: str, point: int, whole: bool = False) -> Fraction:
+    """The value that the variable ``name`` has at ``point``: fixed, in its range, negative for some names at the last point."""
     seed = zlib.crc32(f"{name}:{point}".encode("utf-8", "replace"))
-    value = Fraction(seed % 100_003, 50_001) + Fraction(1, 5)
+    if whole:
+        return Fraction(2 + seed % (7 + 3 * point))
+    low, high = RANGES[point]
+    value = Fraction(int(low * 100_003) + seed % int((high - low) * 100_003), 100_003)
     return -value if point == POINTS - 1 and seed >> 8 & 1 else value
 
 
 class _Evaluator:
-    def __init__(self, point: int) -> None:
-        self.point = point
+    def __init__(self, point: int, whole: bool) -> None:
+        self.point, self.whole = point, whole
         self.steps = 0
 
     def value(self, tree: Tree, bound: Bindings) -> Number:
@@ -117,7 +134,7 @@ class _Evaluator:
     def free(self, name: str) -> Number:
         if name == "\\infty":
             raise Undefined("infinity is no number")
-        return draw(name, self.point)
+        return draw(name, self.point, self.whole)
 
     def power(self, tree: Tree, bound: Bindings) -> Number:
         exponent = self.value(tree[2], bound)
@@ -148,7 +165,7 @@ class _Evaluator:
             isinstance(first, Fraction)
             and isinstance(last, Fraction)
             and first.denominator == last.denominator == 1
-            and not variables(high)
+            and (self.whole or not variables(high))
         ):
             if last - first > MAX_TERMS:
                 raise TooLarge("series")
@@ -171,34 +188,29 @@ def same(a: Tree, b: Tree) -> bool:
     """Whether two expressions are equal wherever both are real, and at the points with positive values at least."""
     if a == b:
         return True
-    if variables(a) != variables(b):
-        names = variables(a) ^ variables(b)
-        if "\\infty" in names or not (variables(a) and variables(b)):
-            return _vanishing(a, b)
-    left, right = _spread(a), _spread(b)
+    names = variables(a) ^ variables(b)
+    if "\\infty" in names:
+        return False
+    whole = counts(a) or counts(b)
+    left, right = _spread(a, whole), _spread(b, whole)
+    if names and not (variables(a) and variables(b)):  # one side is a constant: the variables of the other must cancel out
+        return all(x is not None and y is not None and close(x, y) for x, y in zip(left, right))
     agreed = 0
     for point, (x, y) in enumerate(zip(left, right)):
         if x is None or y is None:
-            if (x is None) != (y is None) and point < POINTS - 1:
+            if (x is None) != (y is None) and point < POINTS - 1 and not whole:
                 return False
             continue
-        if point == POINTS - 1 and _is_real(x) != _is_real(y):
-            continue  # a root of a negative number: principal value or real root, both are in use
+        if point == POINTS - 1 and not whole and not (_is_real(x) and _is_real(y)):
+            continue  # the root of a negative number: principal value or real root, both are in use
         if not close(x, y):
             return False
         agreed += 1
     return agreed > 1
 
 
-def _vanishing(a: Tree, b: Tree) -> bool:
-    """One side has variables, the other has none or infinity: equal only if the variables cancel out."""
-    if "\\infty" in variables(a) | variables(b):
-        return False
-    return all(x is not None and y is not None and close(x, y) for x, y in zip(_spread(a), _spread(b)))
-
-
-def _spread(tree: Tree) -> Values:
-    values = probe(tree)
+def _spread(tree: Tree, whole: bool) -> Values:
+    values = probe(tree, whole)
     return values * POINTS if len(values) == 1 else values
 
 
@@ -213,8 +225,13 @@ def constant(tree: Tree) -> Number | None:
 
 def key_of(tree: Tree) -> str:
     """A text that is the same for equal expressions."""
-    values = probe(tree)
+    values = probe(tree, not _rounds(tree))
     if len(values) == 1:
         return "undefined" if values[0] is None else digits(values[0])
-    first = tuple(None if value is None else digits(value) for value in values[:2])
+    first = tuple(None if value is None else digits(value) for value in values[:3])
     return f"{','.join(sorted(variables(tree)))}:{zlib.crc32(repr(first).encode()):08x}{zlib.adler32(repr(first).encode()):08x}"
+
+
+def _rounds(tree: Tree) -> bool:
+    """Whether ``tree`` has a function that tells whole numbers from others."""
+    return tree[:2] in (("f", "floor"), ("f", "ceil")) or any(isinstance(part, tuple) and _rounds(part) for part in tree)
