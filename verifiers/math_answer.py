@@ -25,14 +25,17 @@ MAX_ANSWER = 4_000
 MAX_ITEMS = 100
 MAX_DEPTH = 8
 
-_DECIMAL = re.compile(r"-?\s*(\d*)\.(\d+)\s*(?:[eE]([-+]?\d{1,4})|\s*\*\s*10\s*\^\s*(?:\{\s*([-+]?\d{1,4})\s*\}|(\d{1,4})))?")
-_BASE = re.compile(
-    r"(\d[\d ]*|[0-9A-Z]{2,}|[0-9a-f]{2,}(?=\s*_\s*\{?\s*1[1-6]))\s*_\s*(?:\{\s*(\d{1,2})\s*\}|(\d{1,2}))|(\d+)_\{?\"?([a-z]+)\"?\}?"
+_DECIMAL = re.compile(r"-?\s*(\d*)\.(\d+)\s*(?:[eE]([-+]?\d{1,4})|\s*\*\s*10\s*\^\s*(?:\{\s*([-+]?\d{1,4})\s*\}|(\d{1,4}))|\s*\\dots)?")
+_BASE = re.compile(  # 101_2, (101)_{two}, 1F_{16}
+    r"[({]?\s*(\d[\d ]*|[\dA-Z]{2,}|[\da-f]{2,}(?=\s*[)}]?\s*_\s*\{?\s*1[1-6]))\s*[)}]?\s*"
+    r"_\s*\{?\s*\(?\s*(?:(\d{1,2})|\"?\s*([a-z]{3,9})\s*\"?)\s*\)?\s*\}?"
 )
+_DIGITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
 _CLOCK = re.compile(r"\d{1,2}\s*:\s*\d\d")
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
 _APOSTROPHES = re.compile(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?![\d,'])")
 _RELATION = re.compile(r"<=|>=|!=|\\le\b|\\ge\b|\\ne\b|=<|=>|<|>")
+_OR = re.compile(r",?\s*(?<![A-Za-z])or(?![a-z])\s*")
 _SIGN = {"\\le": "<=", "\\ge": ">=", "\\ne": "!=", "=<": "<=", "=>": ">="}
 _TAIL = re.compile(r'[,;]?\s*"?\s*\b(?:for (?:all|any|every|some|each)|where|with|if and only if)\b.*$', re.DOTALL)
 _LEAD = re.compile(
@@ -41,11 +44,17 @@ _LEAD = re.compile(
 )
 _MATRIX = re.compile(r"\\begin \{([a-zA-Z]*)\*?\}(.*)\\end \{\1\*?\}", re.DOTALL)
 _PLUS_MINUS = re.compile(r"\\(p|m)[mp](?![a-z])")
-_LABEL = re.compile(  # maximum: 5
-    r'"?\s*[A-Za-z]{3,}[A-Za-z ]*"?\s*:\s*"?(?=\s*[^\s"])|"[A-Za-z ]*[:,]\s*"(?=\s*\S)|\\(?:Rightarrow|Longrightarrow|rightarrow|implies|therefore)(?![a-z])'
+_LABEL = re.compile(  # maximum: 5; The area is 12
+    r'"?\s*[A-Za-z]{3,}[A-Za-z ]*"?\s*:\s*"?(?=\s*[^\s"])|"[A-Za-z ]*[:,]\s*"(?=\s*\S)|'
+    r'"?\s*(?:The|So|Thus|Hence|Therefore)\b[A-Za-z ,"]{3,200}\b(?:is|are|equals)\s*"?\s*(?=[\d\\(-])|'
+    r"\\(?:Rightarrow|Longrightarrow|rightarrow|implies|therefore)(?![a-z])"
 )
 _MINUTES = re.compile(r"(-?\d+)\s*(?:\^\s*\{?\s*)?\\circ\s*\}?\s*(\d+)\s*'(?:\s*(\d+)\s*(?:''|\"))?")
-_PERCENT = re.compile(r'\s*(?:%|"?\s*\b(?:percent|percentage|pct|per cent)\b\.?\s*"?)\s*$', re.I)
+_PERCENT = re.compile(
+    r'\s*(?:%|"?\s*\b(?:percent|percentage|pct|per cent)\b\.?(?: (?:of|more|less|off|increase|decrease|profit|loss|chance)\b[a-z ]*)?\s*"?)\s*$'
+    r'|%\s*"[a-z ]*"\s*$',
+    re.I,
+)
 _REAL_LINE = Group("(", ")", (Value(("-", ("s", "\\infty"))), Value(("s", "\\infty"))))
 
 
@@ -104,6 +113,10 @@ def _read(text: str, depth: int) -> Answer:
     if not text:
         raise Unreadable("empty")
     text = in_notation(text, UNITS)
+    if "or" in text and ("and" in text or ")" in text) and _RELATION.search(text):  # or binds weaker than and
+        alternatives = split(text, _OR)
+        if len(alternatives) > 1:
+            return Sets("cup", tuple(read_one(part, depth + 1) for part in alternatives))
     parts = [part for part in split(text) if part.strip(' "')]
     if len(parts) > 1:
         return _list(text, parts, depth)
@@ -188,10 +201,20 @@ def _single(text: str, depth: int) -> Answer:
             return bracketed
     if "\\begin" in text:
         return _matrix(text, depth)
-    base = _BASE.fullmatch(text)
-    if base and base[1]:
-        return Base(base[1].replace(" ", "").upper(), int(base[2] or base[3]))
+    if "_" in text:
+        base = _base(text.replace('"', " ") if text[-1] in "0123456789}" else text)
+        if base is not None:
+            return base
     return _value(text)
+
+
+def _base(text: str) -> Base | None:
+    match = _BASE.fullmatch(text)
+    base = int(match[2]) if match and match[2] else _DIGITS.index(match[3]) if match and match[3] in _DIGITS else None
+    if match is None or base is None:
+        return None
+    digits = match[1].replace(" ", "")
+    return Base(digits.upper(), base, parse_expression(digits))
 
 
 def _signed(text: str, plus: str, minus: str) -> str:
@@ -214,7 +237,7 @@ def _bracketed(text: str, depth: int) -> Answer | None:
         item = read_one(inner, depth + 1)
         items = item.items if isinstance(item, Group) and not item.opening else (item,)
         return Group("{", "}", tuple(items))
-    if len(parts) < 2:
+    if len(parts) < 2 or (opening == "(" and closing == ")" and _RELATION.search(inner)):
         return read_one(inner, depth + 1) if opening == "(" and closing == ")" else None
     return Group(opening, closing, tuple(read_one(part, depth + 1) for part in parts))
 

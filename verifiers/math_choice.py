@@ -23,10 +23,15 @@ def choice(text: str) -> Choice | None:
     return Choice(match[2], len(plain.rstrip(".:,;")) > 1) if match else None
 
 
+_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])[).:][\s}]+\S")
+_OTHER = re.compile(r"(?<![A-Za-z])[A-J][).]")
+
+
 def same_choice(gold: Choice, answer: str) -> bool:
     found = choice(answer)
-    if found is None:
-        return False
+    if found is None:  # (C) 42: the letter with what it stands for
+        labelled = _LABELLED.match(answer[:200])
+        return labelled is not None and labelled[1] == gold.letter.upper() and len(_OTHER.findall(answer[:200])) == 1
     if gold.marked or found.marked:
         return gold.letter.upper() == found.letter.upper()
     return gold.letter == found.letter

@@ -9,7 +9,7 @@ from fractions import Fraction
 from .math_equal_relations import equal_relations, proportional
 from .math_equal_values import Precision, equal_values
 from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
-from .math_number import TooLarge, close
+from .math_number import Number, TooLarge, add, close
 from .math_sets import pieces_of
 from .math_tokens import Tree
 from .math_units import compatible
@@ -86,10 +86,11 @@ def _equations(gold: Equation, answer: Equation, precision: Precision) -> bool:
 def _same_left(gold: Equation, answer: Equation) -> bool:
     """Whether both may state the same quantity: x and x, f(x) and y, AB and any; not x and y, nor x and sin x."""
     if gold.name and answer.name:
-        named = gold.name == answer.name
-        return named or (bool(gold.arguments or answer.arguments) and "_" not in gold.name + answer.name)
+        return gold.name == answer.name or (bool(gold.arguments or answer.arguments) and "_" not in gold.name + answer.name)
+    if not gold.name and not answer.name:
+        return gold.left is None or answer.left is None or same(gold.left, answer.left)
     named, other = (gold, answer) if gold.name else (answer, gold)
-    return not named.name or named.arguments != () or other.left is None or named.name not in variables(other.left)
+    return named.arguments != () or other.left is None or named.name not in variables(other.left)
 
 
 def _renamed(answer: Answer, names: dict[str, str]) -> Answer:
@@ -154,11 +155,13 @@ def _ordered(gold: Sequence[Answer], answer: Sequence[Answer], precision: Precis
 
 def _unordered(gold: Sequence[Answer], answer: Sequence[Answer], precision: Precision) -> bool:
     """Order free, duplicates ignored: each item has its like on the other side."""
+    if not gold or not answer:
+        return not gold and not answer
     if len(gold) > 40 or len(answer) > 40:
         return _ordered(gold, answer, precision)
     table = [[_equal(a, b, _tolerance(precision, i)) for b in answer] for i, a in enumerate(gold)]
     if not all(any(row) for row in table) or not all(any(column) for column in zip(*table)):
-        return not gold and not answer
+        return False
     return precision is None or len(gold) != len(answer) or _assignable(table)
 
 
@@ -221,7 +224,7 @@ def _as_tuples(rows: list[Answer], other: Group) -> list[Answer]:
 def _vector(answer: Matrix | Group) -> tuple[Answer, ...] | None:
     """The entries of a tuple, a row or a column."""
     if isinstance(answer, Group):
-        return answer.items if (answer.opening, answer.closing) == ("(", ")") else None
+        return answer.items if answer.opening + answer.closing in ("()", "[]") else None
     if answer.kind != "matrix" or min(len(answer.rows), len(answer.rows[0])) > 1:
         return None
     return tuple(cell for row in answer.rows for cell in row)
@@ -238,9 +241,7 @@ def _bases(gold: Answer, answer: Answer) -> bool:
     if isinstance(gold, Base) and isinstance(answer, Base):
         return gold.base == answer.base and gold.digits == answer.digits
     base, other = (gold, answer) if isinstance(gold, Base) else (answer, gold)
-    if not (isinstance(base, Base) and isinstance(other, Value)) or other.percent:
-        return False
-    return other.tree == ("n", Fraction(int(base.digits))) if base.digits.isdigit() and len(base.digits) < 500 else False
+    return isinstance(base, Base) and isinstance(other, Value) and not other.percent and other.tree == base.plain
 
 
 def _ratios(gold: Answer, answer: Answer) -> bool:
@@ -252,7 +253,7 @@ def _ratios(gold: Answer, answer: Answer) -> bool:
         if all(same(a, b) or close_constants(a, b) for a, b in zip(gold.parts, answer.parts)):
             return True
         if gold.clock and answer.clock:
-            return False
+            return bool(gold.unit) != bool(answer.unit) and _time(gold) == _time(answer)
         return all(
             same(("*", gold.parts[0], b), ("*", answer.parts[0], a)) or close_constants(("*", gold.parts[0], b), ("*", answer.parts[0], a))
             for a, b in zip(gold.parts[1:], answer.parts[1:])
@@ -262,6 +263,14 @@ def _ratios(gold: Answer, answer: Answer) -> bool:
         return False
     quotient = ("/", *ratio.parts)
     return same(quotient, other.tree) or close_constants(quotient, other.tree)
+
+
+def _time(clock: Ratio) -> tuple[Number | None, Number | None]:
+    """Hour of the day and minute."""
+    hour, minute = map(constant, clock.parts)
+    if hour is not None and clock.unit in ("am", "pm"):
+        hour = add(hour if hour != 12 else Fraction(0), Fraction(12 if clock.unit == "pm" else 0))
+    return hour, minute
 
 
 def close_constants(a: Tree, b: Tree) -> bool:

@@ -25,7 +25,9 @@ _DESCRIBED = re.compile(
             r"[A-Za-z]'+\s*\(\s*[a-z]\s*\)",
             r"[A-Za-z]\s*\(\s*-?\d+\s*\)",
             r"\[[A-Z]{3,}\]",  # the area of ABC
-            r"m?\s*\\(?:angle|overline|sin|cos|tan|log|max|min|sup|inf|sum|prod|int|lim)\b.*",
+            r"m?\s*\\(?:angle|overline|max|min|sup|inf|sum|prod|int|lim)\b.*",
+            r"\\(?:sin|cos|tan|cot|sec|csc|log|ln)\b(?!.*(?<![A-Za-z\\])[a-z](?![A-Za-z])).*",  # of an angle A; sin x = 1 is to be solved
+            r"\\frac\s*\{[A-Z]{2}\}\s*\{[A-Z]{2}\}|[A-Z]{2}\s*/\s*[A-Z]{2}",
             r"(?:#|\\# ?).*",
         )
     )

@@ -63,6 +63,7 @@ class Matrix:
 class Base:
     digits: str
     base: int
+    plain: Tree  # what the digits are when read without the base
 
 
 @dataclass(frozen=True)

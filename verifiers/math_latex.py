@@ -45,6 +45,10 @@ _FONT_SWITCH = re.compile(r"\{\s*\\(?:rm|bf|it|sf|tt)\b([^{}\\]*)\}|\\(?:rm|bf|i
 _OUTWARD = re.compile(r"\\left\s*\]|\\right\s*\[|\\(?:left|right)\s*\.")
 _NOT = re.compile(r"\\not\s*(=|\\in\b)")
 _FIXES: tuple[tuple[str, re.Pattern[str], str], ...] = (  # what must occur for the rule to matter, the rule
+    ("=/", re.compile(r"=/=?"), r"\\ne "),
+    ("<>", re.compile("<>"), r"\\ne "),
+    ("^", re.compile(r"\^\s*\^"), "^"),
+    ("{", re.compile(r"(?<!\\)\{\s*([,:;+*/=<>-])\s*\}"), r"\1"),  # {:}
     ("/-", re.compile(r"\+\s?/-"), r"\\pm "),
     ("/", re.compile(r"\^\s*\{?\s*(\d+)\s*\}?\s*/\s*_\s*\{?\s*(\d+)\s*\}?"), r"\\frac{\1}{\2}"),  # ^3/_4
     ("{", re.compile(r"(?<![A-Za-z\\}\] ])\{\s*\}"), ""),
@@ -76,7 +80,10 @@ def normalise(text: str) -> str:
         elif "\\begin" not in text:
             text = _LOST_BACKSLASH.sub(r"\\", text)
         text = _PRIMES.sub(lambda match: "'" * match[0].count("p"), text)
-        text = _OUTWARD.sub(lambda match: {"]": "(", "[": ")"}.get(match[0][-1], " "), _FONT_SWITCH.sub(r"\\text{\1}", text))
+        text = _OUTWARD.sub(
+            lambda match: {"]": "(", "[": ")"}.get(match[0][-1], " "),
+            _FONT_SWITCH.sub(lambda m: r"\text" if m[1] is None else rf"\text{{{m[1]}}}", text),
+        )
         text = _rewrite(_NOT.sub(lambda match: r"\ne " if match[1] == "=" else r"\notin ", text).translate(CHARACTERS))
     else:
         text = text.translate(CHARACTERS)
@@ -122,7 +129,7 @@ def _rewrite(text: str) -> str:
             if joined:  # \lex for \le x
                 text, position = f"\\{joined[1]} {joined[2]}{text[position:]}", 0
                 continue
-            out.append(f"\\{plain} " if plain.isalpha() and len(plain) > 1 else plain)
+            out.append(f"\\{plain} " if plain.isalpha() and plain != "i" else plain)
     return "".join(out)
 
 
@@ -151,8 +158,10 @@ def _append_text(out: list[str], text: str, position: int, command: str) -> int:
     word = bare.strip(", ")
     if word in ("and", "or", ""):
         out.append(f" {word} " if word else bare or " ")
-    elif bare in ("i", "e") or (bare in FUNCTIONS and (bare != "min" or command == "operatorname")):
-        out.append(f"\\{bare} " if len(bare) > 1 else bare)
+    elif bare in ("i", "e"):
+        out.append(bare)
+    elif (function := COMMANDS.get(bare, bare)) in FUNCTIONS and (bare != "min" or command == "operatorname"):
+        out.append(f"\\{function} ")
     elif _MATHS.search(_EXPONENT.sub("", content)) or not any(c.isalpha() for c in bare):
         out.append(f" {_rewrite(content)} ")
     else:

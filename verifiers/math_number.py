@@ -218,7 +218,18 @@ def _circular(name: str, z: Number) -> Number:
 def _hyperbolic(name: str, z: Number) -> Number:
     up, down = exp(z), exp(neg(z))
     s, c = div(add(up, neg(down)), Fraction(2)), div(add(up, down), Fraction(2))
-    return {"sinh": lambda: s, "cosh": lambda: c, "tanh": lambda: div(s, c), "coth": lambda: div(c, s)}[name]()
+    one = Fraction(1)
+    pairs: dict[str, tuple[Number, Number]]
+    pairs = {"sinh": (s, one), "cosh": (c, one), "tanh": (s, c), "coth": (c, s), "sech": (one, c), "csch": (one, s)}
+    return div(*pairs[name])
+
+
+def _area(name: str, z: Number) -> Number:
+    """The inverse hyperbolic functions by their logarithms."""
+    if name == "arctanh":
+        return div(ln(div(add(Fraction(1), z), add(Fraction(1), neg(z)))), Fraction(2))
+    square = add(mul(z, z), Fraction(1 if name == "arcsinh" else -1))
+    return ln(add(z, power(square, Fraction(1, 2))))
 
 
 def real(z: Number) -> Decimal:
@@ -291,7 +302,8 @@ FUNCTIONS: dict[str, Callable[[Number], Number]] = {
     "floor": lambda z: _whole(z, "floor"),
     "ceil": lambda z: _whole(z, "ceil"),
     **{name: (lambda z, name=name: _circular(name, z)) for name in ("sin", "cos", "tan", "cot", "sec", "csc")},  # type: ignore[misc]
-    **{name: (lambda z, name=name: _hyperbolic(name, z)) for name in ("sinh", "cosh", "tanh", "coth")},  # type: ignore[misc]
+    **{name: (lambda z, name=name: _hyperbolic(name, z)) for name in ("sinh", "cosh", "tanh", "coth", "sech", "csch")},  # type: ignore[misc]
+    **{name: (lambda z, name=name: _area(name, z)) for name in ("arcsinh", "arccosh", "arctanh")},  # type: ignore[misc]
     **{name: (lambda z, name=name: _inverse(name, z)) for name in ("arcsin", "arccos", "arctan", "arccot", "arcsec", "arccsc")},  # type: ignore[misc]
 }
 

@@ -9,22 +9,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .math_symbols import FUNCTIONS
+from .math_symbols import FUNCTIONS, GREEK, PLAIN_FUNCTIONS, PLAIN_GREEK
 from .math_tokens import Tokens, Tree, Unreadable, number
 
 MAX_LENGTH = 2_000
 MAX_DEPTH = 40
 
-_GREEK = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta "
-    "Lambda Xi Pi "
-    "Sigma Upsilon Phi Psi Omega ell hbar".split()
-)
-_PLAIN_FUNCTIONS = {
-    **{name: name for name in FUNCTIONS},
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sqrt": "sqrt", "Abs": "abs", "tg": "tan", "cbrt": "cbrt", "binom": "binom",
-}  # fmt: skip
-_PLAIN_GREEK = frozenset("alpha beta gamma delta epsilon theta lambda mu omega phi rho sigma tau".split())
 _CLOSING = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 
 
@@ -47,6 +37,8 @@ def _imaginary(tree: Tree) -> Tree:
 
 
 class _Parser(Tokens):
+    bars = 0  # of absolute values, open around here
+
     # --- sums and products ---------------------------------------------------------------------------------------
 
     def sum(self, depth: int) -> Tree:
@@ -111,8 +103,8 @@ class _Parser(Tokens):
             return bool(self.value.strip())
         if self.kind == "command":
             name = self.value[1:]
-            return name in _GREEK or name in FUNCTIONS or name in _ATOMS
-        return self.kind == "sign" and self.value in ("(", "[", "{")
+            return name in GREEK or name in FUNCTIONS or name in _ATOMS
+        return self.kind == "sign" and (self.value in ("(", "[", "{") or (self.value == "|" and not self.bars))
 
     # --- one factor with its powers --------------------------------------------------------------------------------
 
@@ -221,7 +213,9 @@ class _Parser(Tokens):
                 return self.subscripted(self.group(depth))
             if self.value == "|":
                 self.take()
+                self.bars += 1
                 tree = self.sum(depth + 1)
+                self.bars -= 1
                 self.want("|")
                 return ("f", "abs", tree)
         if self.kind == "command":
@@ -230,13 +224,19 @@ class _Parser(Tokens):
 
     def letters(self, depth: int) -> Tree:
         word = self.value
-        if word in _PLAIN_FUNCTIONS and (self.after() in ("(", "{", "^", "[") or (word in FUNCTIONS and (len(word) > 2 or word == "ln"))):
+        if word in PLAIN_FUNCTIONS and (self.after() in ("(", "{", "^", "[") or (word in FUNCTIONS and (len(word) > 2 or word == "ln"))):
             self.take()
-            return self.call(_PLAIN_FUNCTIONS[word], depth)
+            return self.call(PLAIN_FUNCTIONS[word], depth)
+        if word == "sqrt" and self.after() == "[":
+            self.take()
+            return self.root(depth)
+        if len(word) > 3 and word[:-1] in FUNCTIONS or word[:-1] == "ln":  # sinx
+            self.put("letters", word[-1])
+            return _apply(word[:-1], None, [self.factor(depth + 1)])
         if word == "pi":
             self.take()
             return ("c", "pi")
-        if word in _PLAIN_GREEK:
+        if word in PLAIN_GREEK:
             self.take()
             return self.subscripted(("s", "\\" + word))
         if word in ("inf", "oo", "infty", "infinity"):
@@ -266,7 +266,7 @@ class _Parser(Tokens):
 
     def command(self, depth: int) -> Tree:
         name = self.take()[1:]
-        if name in _GREEK:
+        if name in GREEK:
             return self.subscripted(("s", "\\" + name))
         if name in FUNCTIONS:
             return self.call(name, depth)
@@ -333,7 +333,7 @@ class _Parser(Tokens):
             self.starts_factor()
             and self.kind in ("letters", "command", "number")
             and self.value[1:] not in FUNCTIONS
-            and (self.value not in _PLAIN_FUNCTIONS)
+            and (self.value not in PLAIN_FUNCTIONS)
         ):
             tree = ("*", tree, self.factor(depth + 1))
         return [tree]
@@ -378,6 +378,8 @@ def _apply(name: str, base: Tree | None, arguments: list[Tree]) -> Tree:
         return ("^", arguments[0], ("/", ("n", Fraction(1)), ("n", Fraction(2))))
     if name == "cbrt" and len(arguments) == 1:
         return ("^", arguments[0], ("/", ("n", Fraction(1)), ("n", Fraction(3))))
+    if name == "lg":
+        return ("/", ("f", "ln", arguments[0]), ("f", "ln", ("n", Fraction(10))))
     if name == "log":
         top = ("f", "ln", arguments[0])
         base = arguments[1] if len(arguments) == 2 else base

@@ -7,7 +7,6 @@ import re
 _REALS = r'"?\s*(?:the )?(?:set of )?(?:all )?(?:the )?reals?(?: numbers?)?'
 _NAME = r'(?:\s*"?\s*(?:(?:values )?(?:of|for) )?[a-z]\b)?'
 _NUMBER = r"\d+(?:\.\d+)?"
-_UNIT = r'\s*"?\s*([A-Za-z]{1,8})\s*"?'
 
 _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), notation)
@@ -24,10 +23,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"<([^<>=|]*,[^<>=|]*)>", r"(\1)"),
         (r"([a-z])\s*(?:\||:)\s*(.*(?<![a-z])\1(?![a-z]).*)", r"\2"),  # x | x < 3, its braces lost
         (r"[a-z]\s*:\s*([a-z])\s*\\mapsto (.*)", r"y=\2"),
+        (r"[A-Z]\s*(\([^()]*,[^()]*\))", r"\1"),  # the point P(3, -2)
+        (r'"?\s*(?:all )?(?:the )?integers?\s*"?', r"\\mathbb {Z}"),
         (r"[a-z]\s*\\to (\s*[^,]*)", r"\1"),
     )
 )
-_MEASURES = re.compile(rf"({_NUMBER}){_UNIT}[\s,]*(?:and\s*)?({_NUMBER}){_UNIT}")
+_MEASURES = re.compile(rf"({_NUMBER})\s*\"?\s*([A-Za-z]{{1,8}})[\s\",]*(?:and)?[\s\"]*({_NUMBER})\s*\"?\s*([A-Za-z]{{1,8}})\s*\"?")
 _OUTWARD = re.compile(r"([\[\]])([^\[\]]*,[^\[\]]*)([\[\]])")
 
 

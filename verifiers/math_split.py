@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-SEPARATOR = re.compile(r",?\s*(?<![A-Za-z])(?:and|or)(?![a-z])\s*|[,;&]|\\\\(?![a-z])")
+SEPARATOR = re.compile(r",?\s*(?<![A-Za-z])(?:and|or)(?![a-z])\s*|[,;&]|\\\\(?![a-z]{2})")
 _OPEN_CLOSE = re.compile(r'\\begin|\\end|\\[{}]|[(\[{)\]}]|"[^"]*"')
 
 

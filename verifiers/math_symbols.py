@@ -105,12 +105,14 @@ _COMMANDS = {
     "theta": "vartheta",
     "dots": "ldots cdots dotsc dotsb",
     "i": "imath",
-    "log": "lg",
     "tan": "tg",
     "cot": "ctg",
     "arctan": "arctg atan",
     "arccot": "arcctg acot",
     "arcsin": "asin",
+    "arcsinh": "arsinh asinh",
+    "arccosh": "arcosh acosh",
+    "arctanh": "artanh atanh",
     "arccos": "acos",
 }
 COMMANDS = {spelling: plain for plain, spellings in _COMMANDS.items() for spelling in spellings.split()}
@@ -131,5 +133,19 @@ REMOVED = frozenset("color textcolor hspace vspace label tag".split())  # with t
 MEANINGLESS = frozenset("phantom hphantom vphantom verb input write".split())  # an answer with one of these states nothing
 ENTITIES = {"&lt;": "<", "&gt;": ">", "&le;": r"\le ", "&ge;": r"\ge ", "&minus;": "-", "&times;": "*", "&nbsp;": " ", "&amp;": "&"}
 FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc sinh cosh tanh coth arcsin arccos arctan arccot arcsec arccsc exp ln log floor ceil abs max min gcd lcm".split()
+    "sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth sech csch arcsinh arccosh arctanh "
+    "exp ln log lg floor ceil abs max min gcd lcm".split()
 )
+PLAIN_FUNCTIONS = {  # typed without a backslash
+    **{name: name for name in FUNCTIONS},
+    **{spelling: plain for plain in FUNCTIONS for spelling in _COMMANDS.get(plain, "").split()},
+    "sqrt": "sqrt",
+    "cbrt": "cbrt",
+    "binom": "binom",
+    "Abs": "abs",
+}
+GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta "
+    "Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell hbar".split()
+)
+PLAIN_GREEK = frozenset("alpha beta gamma delta epsilon theta lambda mu omega phi rho sigma tau".split())

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import re
 
-_GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(?![\d,]|\.\d+,)")
+_GROUPED = re.compile(r"(?<![\d.,])((?!0)\d{1,3}(?:,\d{3})+)(?![\d,]|\.\d+,)")
 _INDIAN = re.compile(r"-?\d{1,2}(?:,\d\d)+,\d{3}")
+_MIXED = re.compile(r"(\d+)\s*and\s*(\d+\s*/\s*\d+|\\frac\s*(?:\{\s*\d+\s*\}|\d)\s*(?:\{\s*\d+\s*\}|\d))")
+_SCALES = {"dozen": "12", "hundred": "100", "thousand": "10^3", "million": "10^6", "billion": "10^9", "trillion": "10^{12}"}
+_SCALED = re.compile(rf'(.*[\d}})])\s*"?\s*({"|".join(_SCALES)})\s*"?((?:\s*"?\s*[a-z]+"?)?)', re.DOTALL)
+_N = r"(?:\{\s*([\w+-]+)\s*\}|(\w))"
+_CHOOSE = (  # the ways to write a binomial coefficient
+    re.compile(r"\bC\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)"),
+    re.compile(rf"(?:_|\^|\{{\s*\}}\s*[_^])\s*{_N}\s*C\s*_\s*{_N}"),
+    re.compile(r"\b(\d+)\s*C\s*(\d+)\b"),
+    re.compile(rf"\bC\s*_\s*{_N}\s*\^\s*{_N}"),
+)
 _REPEATING = re.compile(r"(-?\d*\.\d*)\((\d+)\)")
 _INTEGER = re.compile(  # k \in Z, where k is an integer, for any integer k
     r'[,;(]?\s*"?\s*(?:where|for|with)?\s*(?:any|all|every|some)?\s*"?\s*(?:\b([a-z])\b\s*"?\s*(?:\\in\s*\\mathbb\s*\{?[ZN]\}?(?:\s*[\^_]\s*\{?[+\w]+\}?)?'
@@ -23,6 +33,22 @@ def variants(text: str) -> list[str]:
     repeating = _REPEATING.fullmatch(text)
     if repeating:  # 0.1(6); 0.(3) can mean nothing else
         found.insert(0 if repeating[1].endswith(".") else 1, rf"{repeating[1]}\overline{{{repeating[2]}}}")
+    mixed = _MIXED.fullmatch(text)
+    if mixed:
+        found.append(f"{mixed[1]} {mixed[2]}")
+    for pattern in _CHOOSE if "C" in text else ():
+        if pattern.search(text):
+            found.append(
+                pattern.sub(
+                    lambda match: rf"\binom{{{{{'}{'.join(filter(None, match.groups()))}}}}}".replace("{{", "{").replace("}}", "}"), text
+                )
+            )
+    if re.search(r"\de[-+]?\d", text):
+        found.append(re.sub(r"(?<=\d)e(?=[-+]?\d)", "*e", text))  # 2e-1, e being Euler's number
+    if "\\mod" in text:
+        found.append(text.replace("\\mod", "\\bmod"))
+    if re.search(r"\+ ?(?:c|K|\"?const)", text):
+        found.append(re.sub(r'\+ ?(?:c|K|"?const(?:ant)?"?)$', "+C", text))  # of integration
     grouped = _join(_GROUPED, ",", text)
     if grouped != text:
         found.insert(0, grouped)
@@ -34,6 +60,9 @@ def variants(text: str) -> list[str]:
         found.insert(0, text.replace(".", ""))  # 1.234.567
     elif _INDIAN.fullmatch(text):
         found.insert(0, text.replace(",", ""))
+    scaled = _SCALED.fullmatch(found[0])
+    if scaled:  # 4 million is nothing else
+        found = [f"({scaled[1]})*{_SCALES[scaled[2]]}{scaled[3]}"]
     return found
 
 
