@@ -11,12 +11,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 from .math_equations import equation
-from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
+from .math_forms import Answer, Base, Equation, Group, Ratio, Relation, Sets, Value, Words
 from .math_latex import normalise
+from .math_matrix import matrix_of
 from .math_parser import parse_expression
 from .math_phrases import in_notation
 from .math_split import closes, separators, split
-from .math_tokens import Tree, Unreadable
+from .math_tokens import Unreadable
 from .math_units import UNITS, split_unit
 from .math_value import variables
 from .math_variants import variants
@@ -42,7 +43,6 @@ _LEAD = re.compile(
     r'\s*"?\s*(?:(?:the |our )?(?:final |correct )?answer(?: is)?|therefore|thus|so|hence)\s*[:=]?\s*"?\s*[:=]?(?=[\s\d\\(\[{-])',
     re.I,
 )
-_MATRIX = re.compile(r"\\begin \{([a-zA-Z]*)\*?\}(.*)\\end \{\1\*?\}", re.DOTALL)
 _PLUS_MINUS = re.compile(r"\\(p|m)[mp](?![a-z])")
 _LABEL = re.compile(  # maximum: 5; The area is 12
     r'"?\s*[A-Za-z]{3,}[A-Za-z ]*"?\s*:\s*"?(?=\s*[^\s"])|"[A-Za-z ]*[:,]\s*"(?=\s*\S)|'
@@ -89,8 +89,8 @@ def tidy(text: str) -> str:
         lead = _LEAD.match(text) or _LABEL.match(text)
         if lead:
             text = text[lead.end() :]
-        if text.startswith("*") or text.endswith("*"):
-            text = text.strip("* ")
+        if text.startswith(("*", "'")) or text.endswith("*"):
+            text = text.strip("* ") if "*" in (text[0], text[-1]) else text.strip("' ")
         if text == before:
             return text
 
@@ -200,7 +200,7 @@ def _single(text: str, depth: int) -> Answer:
         if bracketed is not None:
             return bracketed
     if "\\begin" in text:
-        return _matrix(text, depth)
+        return matrix_of(text, lambda cell: read_one(cell, depth + 1)) or _value(text)
     if "_" in text:
         base = _base(text.replace('"', " ") if text[-1] in "0123456789}" else text)
         if base is not None:
@@ -237,46 +237,11 @@ def _bracketed(text: str, depth: int) -> Answer | None:
         item = read_one(inner, depth + 1)
         items = item.items if isinstance(item, Group) and not item.opening else (item,)
         return Group("{", "}", tuple(items))
+    if inner.lstrip().startswith("\\begin") and inner.rstrip().endswith("}"):
+        return read_one(inner, depth + 1)
     if len(parts) < 2 or (opening == "(" and closing == ")" and _RELATION.search(inner)):
         return read_one(inner, depth + 1) if opening == "(" and closing == ")" else None
     return Group(opening, closing, tuple(read_one(part, depth + 1) for part in parts))
-
-
-def _matrix(text: str, depth: int) -> Answer:
-    match = _MATRIX.fullmatch(text.strip())
-    if match is None:
-        return _value(text)
-    kind, body = match[1], match[2]
-    if kind == "array":
-        body = re.sub(r"^\s*\{[^}]*\}", "", body)
-    if kind.lower() not in ("pmatrix", "bmatrix", "matrix", "vmatrix", "cases", "array", "smallmatrix", "aligned"):
-        raise Unreadable(kind)
-    rows = [row for row in split(body, re.compile(r"\\\\")) if row.strip()]
-    if not 0 < len(rows) <= 30:
-        raise Unreadable("too many rows")
-    cells = tuple(tuple(read_one(cell, depth + 1) for cell in split(row, re.compile("&"))) for row in rows)
-    if len({len(row) for row in cells}) != 1 and kind != "cases":
-        raise Unreadable("rows of different lengths")
-    if kind == "vmatrix":
-        return Value(_determinant(cells))
-    if kind in ("cases", "aligned") and all(len(row) == 1 and isinstance(row[0], Equation) for row in cells):
-        return Group("", "", tuple(row[0] for row in cells))
-    return Matrix("cases" if kind in ("cases", "aligned") else "matrix", cells)
-
-
-def _determinant(cells: tuple[tuple[Answer, ...], ...]) -> Tree:
-    size = len(cells)
-    if size > 4 or any(len(row) != size or not all(isinstance(cell, Value) for cell in row) for row in cells):
-        raise Unreadable("determinant")
-    first = cells[0]
-    if size == 1:
-        return first[0].tree  # type: ignore[union-attr]
-    total: Tree = ("n", Fraction(0))
-    for column, cell in enumerate(first):
-        minor = tuple(tuple(c for i, c in enumerate(row) if i != column) for row in cells[1:])
-        term = ("*", cell.tree, _determinant(minor))  # type: ignore[union-attr]
-        total = ("+", total, ("-", term) if column % 2 else term)
-    return total
 
 
 def _value(text: str) -> Answer:

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 _COMMANDS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|rm|bf)\b|[{}$*\s]|\\[ ,()\[\]]")
-_CHOICE = re.compile(r"(?:option|choice|answer)?:?(\(?)([A-Ja-j])(\)?)[.:,;]?", re.IGNORECASE)
+_CHOICE = re.compile(r"(?:(?:the)?(?:correct)?(?:option|choice|answer)(?:is)?)?:?(\(?)([A-Ja-j])(\)?)[.:,;]?", re.IGNORECASE)
 
 
 class Choice(NamedTuple):
@@ -23,7 +23,7 @@ def choice(text: str) -> Choice | None:
     return Choice(match[2], len(plain.rstrip(".:,;")) > 1) if match else None
 
 
-_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])[).:][\s}]+\S")
+_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])[).:][\s}\\]+\S")
 _OTHER = re.compile(r"(?<![A-Za-z])[A-J][).]")
 
 

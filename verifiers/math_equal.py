@@ -58,6 +58,7 @@ def _equal(gold: Answer, answer: Answer, precision: Precision) -> bool:
 def words(text: str) -> str:
     """Words without case, blanks and closing punctuation; a single letter keeps its case."""
     plain = " ".join(re.sub(r'["{}]|\\ ', " ", text).split()).strip(" .!,;:")
+    plain = re.sub(r"^(?:an?|the) (?=[a-z]{3})", "", plain, flags=re.I)
     return plain if len(plain) == 1 or re.search(r"[\\=<>^_]", plain) else plain.casefold()
 
 

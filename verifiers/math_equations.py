@@ -60,7 +60,7 @@ def equation(sides: list[str], read: Callable[[str], Answer]) -> Answer:
     if tree[0] == "s":
         return _named(tree, right)
     if not isinstance(right, Value):
-        return Equation(tree, "", (), right)
+        return Equation(None if isinstance(right, Matrix) else tree, "", (), right)  # A^{-1} = ...
     if not variables(tree):
         if right.tree[0] == "s":  # 2 = x
             return Equation(right.tree, right.tree[1], (), read(left))

@@ -34,6 +34,7 @@ _LOST_BACKSLASH = re.compile(r"\\\\(?=[A-Za-z]{2,})")
 _FORM_FEED = re.compile("\x0c(?=rac)")
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 _SCRAP = re.compile(r"<\|[a-z_]{1,20}\|>")
+_ALIGNED = re.compile(r"&(?=\s*(?:=|\\approx|\\equiv))|(?<==)\s*&")
 _ENTITY = re.compile("|".join(ENTITIES))
 _RUN_TOGETHER = re.compile(r"(le|ge|ne|leq|geq|neq|cdot|times|pi)([a-z])")
 _SPACES = re.compile(r"\s+")
@@ -66,6 +67,7 @@ def normalise(text: str) -> str:
     if "$" in text:
         text = _DOLLARS.sub(" ", text)
     if "&" in text:
+        text = _ALIGNED.sub("", text)
         text = _ENTITY.sub(lambda match: ENTITIES[match[0]], text)
     if not text.isascii():
         text = _to_ascii(text)
@@ -134,8 +136,8 @@ def _rewrite(text: str) -> str:
 
 
 def _sign(sign: str) -> str:
-    if sign in ",;:! ()[]\n\t/":
-        return {"(": " ", ")": " ", "[": " ", "]": " ", "!": ""}.get(sign, " ")
+    if sign in ",;:>! ()[]\n\t/":
+        return "" if sign == "!" else " "
     if sign == "{":
         return "\\{"
     if sign == "}":

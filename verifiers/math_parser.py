@@ -320,7 +320,7 @@ class _Parser(Tokens):
         return tree if exponent is None else ("^", tree, exponent)
 
     def arguments(self, depth: int) -> list[Tree]:
-        if self.kind == "sign" and self.value in ("(", "{", "["):
+        if self.kind == "sign" and self.value in ("(", "{", "[", "\\{"):
             opening = self.take()
             found = [self.sum(depth + 1)]
             while self.value == "," and self.kind == "sign":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # plain spelling: the characters that stand for it
 _CHARACTERS = {
-    "-": "−–—﹣－",
+    "-": "−–—﹣－‐‑",
     "*": "×·⋅∗＊✕",
     "/": "÷∕⁄",
     "'": "′’",
@@ -14,10 +14,10 @@ _CHARACTERS = {
     ".": "。",
     "(": "（⟨",
     ")": "）⟩",
-    " ": '$€£¥₹₽₩₱₫฿~“”"`',  # currencies, and quotation marks: text stands in double quotes later on
+    " ": '$€£¥₹₽₩₱₫฿~“”"`✓✔☑■□∎\ufe0e\ufe0f',  # currencies, and quotation marks: text stands in double quotes later on
     r"^\circ ": "°º˚",
-    r"\le ": "≤⩽",
-    r"\ge ": "≥⩾",
+    r"\le ": "≤⩽≦",
+    r"\ge ": "≥⩾≧",
     r"\ne ": "≠",
     r"\approx ": "≈",
     r"\equiv ": "≡",
@@ -82,6 +82,7 @@ _COMMANDS = {
     "sqrt": "surd",
     "*": "times cdot ast",
     "/": "div",
+    "\\\\": "cr",
     ":": "colon",
     "|": "mid vert lvert rvert",
     "emptyset": "varnothing",
@@ -119,6 +120,7 @@ COMMANDS = {spelling: plain for plain, spellings in _COMMANDS.items() for spelli
 DROPPED = frozenset(
     "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle scriptstyle limits nolimits "
     "quad qquad nonumber bf rm it sf tt large Large small normalsize displaymath boldmath thinspace medspace hfill notag centering strut "
+    "checkmark blacksquare square Box qed qedsymbol newline enspace cal LARGE huge Huge tiny footnotesize scriptsize smash mathstrut nobreak "
     "textdollar dollar pounds textsterling euro texteuro yen".split()
 )
 TEXT_COMMANDS = frozenset(
@@ -126,11 +128,11 @@ TEXT_COMMANDS = frozenset(
     "hbox bm boldsymbol textup pmb mathnormal unit".split()
 )
 TRANSPARENT = frozenset(
-    "boxed fbox framebox beginboxed underline cancel mathcal mathscr mathop mathbin mathrel mathopen mathclose mathpunct mathord "
+    "boxed fbox framebox beginboxed underline mathcal mathscr makebox mathop mathbin mathrel mathopen mathclose mathpunct mathord "
     "ensuremath".split()
 )
-REMOVED = frozenset("color textcolor hspace vspace label tag".split())  # with the group behind them
-MEANINGLESS = frozenset("phantom hphantom vphantom verb input write".split())  # an answer with one of these states nothing
+REMOVED = frozenset("color textcolor colorbox cancel hspace vspace vphantom label tag rule".split())  # with the group behind them
+MEANINGLESS = frozenset("phantom hphantom verb input write".split())  # an answer with one of these states nothing
 ENTITIES = {"&lt;": "<", "&gt;": ">", "&le;": r"\le ", "&ge;": r"\ge ", "&minus;": "-", "&times;": "*", "&nbsp;": " ", "&amp;": "&"}
 FUNCTIONS = frozenset(
     "sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth sech csch arcsinh arccosh arctanh "

@@ -33,9 +33,10 @@ from .math_number import (
 )
 from .math_tokens import Tree
 
-# Where expressions are compared: below one, above one, far above, and of both signs. Whole numbers where whole numbers are counted.
-RANGES = ((0.1, 0.95), (1.0, 3.0), (4.0, 12.0), (0.1, 0.95))
+# Where expressions are compared: below one, above one, far above, then with both signs. Whole numbers where whole numbers are counted.
+RANGES = ((0.1, 0.95), (1.0, 3.0), (4.0, 12.0), (0.1, 0.95), (4.0, 12.0))
 POINTS = len(RANGES)
+POSITIVE = 3  # the first of them: later some variables are negative
 MAX_TERMS = 1_000  # of a sum or product that is written out
 MAX_SERIES_BITS = 8_000  # of the denominator while it is written out
 MAX_STEPS = 4_000
@@ -97,7 +98,7 @@ def draw(name: str, point: int, whole: bool = False) -> Fraction:
         return Fraction(2 + seed % (7 + 3 * point))
     low, high = RANGES[point]
     value = Fraction(int(low * 100_003) + seed % int((high - low) * 100_003), 100_003)
-    return -value if point == POINTS - 1 and seed >> 8 & 1 else value
+    return -value if point >= POSITIVE and seed >> 8 & 1 else value
 
 
 class _Evaluator:
@@ -160,7 +161,8 @@ class _Evaluator:
 
     def series(self, tree: Tree, bound: Bindings) -> Number:
         kind, variable, low, high, body = tree
-        first, last = self.value(low, bound), self.value(high, bound)
+        first = self.value(low, bound)
+        last = draw("\\infty", self.point) if high == ("s", "\\infty") else self.value(high, bound)
         if (
             isinstance(first, Fraction)
             and isinstance(last, Fraction)
@@ -198,14 +200,16 @@ def same(a: Tree, b: Tree) -> bool:
     agreed = 0
     for point, (x, y) in enumerate(zip(left, right)):
         if x is None or y is None:
-            if (x is None) != (y is None) and point < POINTS - 1 and not whole:
+            if (x is None) != (y is None) and point < POSITIVE and not whole:
                 return False
             continue
-        if point == POINTS - 1 and not whole and not (_is_real(x) and _is_real(y)):
+        if point >= POSITIVE and not whole and not (_is_real(x) and _is_real(y)):
             continue  # the root of a negative number: principal value or real root, both are in use
         if not close(x, y):
             return False
         agreed += 1
+    if agreed > 1 and not whole and (_rounds(a) or _rounds(b)):
+        return all(x is None or y is None or close(x, y) for x, y in zip(_spread(a, True), _spread(b, True)))
     return agreed > 1
 
 

@@ -24,6 +24,7 @@ REASONS = ("correct", "no_answer", "unreadable", "different")
 MAX_SHOWN = 512
 
 _SPACE = re.compile(r"(?<!\d)\s+|\s+(?!\d)")  # 1 8 is not 18
+_AND = re.compile(r'[",\s]*(?:,|\band\b)[",\s]*')
 _NO_ANSWER = Verdict(0.0, Status.NO_ANSWER, None, None, "no_answer")
 
 
@@ -116,12 +117,27 @@ def matches(
         return True
     if _is_words(gold_plain) and _is_words(plain) and len(words(gold_plain)) > 1 and not isinstance(expected[0], Group):
         return words(gold_plain) == words(plain)
+    if _same_list_of_words(gold_plain, plain) or _same_but_for_case(gold_plain, plain):
+        return True
     return any(equal(a, b, precision) for a in expected for b in readings if _comparable(a, b, expected, readings))
 
 
 def _is_words(plain: str) -> bool:
     """Nothing but letters: at least one word of three, so that it is not a product of symbols."""
-    return bool(re.fullmatch(r"[A-Za-z\"][A-Za-z\s\"'.!-]*|[A-Za-z]{3,}\d*", plain)) and bool(re.search(r"[A-Za-z]{3}", plain))
+    return bool(re.fullmatch(r"[A-Za-z\"][A-Za-z\s\"'.!-]*|[A-Za-z]{3,}\d*", plain)) and bool(
+        re.search(r"[A-Za-z]{3}|^\W*[Nn][Oo]\W*$", plain)
+    )
+
+
+def _same_but_for_case(gold: str, answer: str) -> bool:
+    """Words with signs or digits in them: Hello-123, July 4."""
+    return bool(re.search(r"[a-z]{4}", gold.casefold())) and gold.isupper() == answer.isupper() and words(gold) == words(answer)
+
+
+def _same_list_of_words(gold: str, answer: str) -> bool:
+    """Anna and Bob; Bob, Anna."""
+    lists = [sorted(words(item) for item in _AND.split(text) if item.strip(' "')) for text in (gold, answer)]
+    return len(lists[0]) > 1 and lists[0] == lists[1] and all(_is_words(item) for item in lists[0])
 
 
 def _comparable(a: Answer, b: Answer, expected: tuple[Answer, ...], readings: tuple[Answer, ...]) -> bool:
