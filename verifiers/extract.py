@@ -22,7 +22,10 @@ MAX_BRACES = 10_000  # a box with more braces counts as not closed
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # \{ and \} are characters, not grouping
 _LINE = re.compile(r"[ \t]*([^\n]*)")
-_RUN_ON = re.compile(r"\n[ \t]{0,9}(?:Question|Q|Problem)\s*\d*\s*:")
+_RUN_ON = re.compile(
+    r"\n[ \t#*]{0,9}(?:(?:Question|Q|Problem|Exercise|Human|User|Student|Instruction)\s*\d*\s*\**:|(?:Question|Problem|Exercise)\s+\d+[ \t*]*\n)"
+    r"|<\|im_start\|>\s*user|<\|user\|>|<start_of_turn>\s*user"
+)
 _ANSWERED = re.compile(r"####|\\boxed|</answer>|[Aa]nswer(?: is|:)")
 _BARE_BOX = re.compile(r"\\(?:boxed|fbox)[ \t]*(-?\d[\d.,/]*|[A-Z]\b)")
 _JOINT = re.compile(  # what may stand between the boxes of one answer; between adjacent boxes nothing at all
@@ -125,7 +128,7 @@ def _boxes(text: str, start: int) -> str | None:
 
 def _last_box(text: str, start: int = 0) -> tuple[int, int] | None:
     """(start, end) of the content of the last box, end -1 where it is not closed; None where there is no box."""
-    opened = max(text.rfind("\\boxed{", start), text.rfind("\\fbox{", start))
+    opened = max(text.rfind(box, start) for box in ("\\boxed{", "\\fbox{", "\\boxed {", "\\boxed\n{"))
     if opened < 0:
         return None
     opened = text.index("{", opened) + 1

@@ -51,7 +51,7 @@ _LABEL = re.compile(  # maximum: 5; The area is 12
 )
 _MINUTES = re.compile(r"(-?\d+)\s*(?:\^\s*\{?\s*)?\\circ\s*\}?\s*(\d+)\s*'(?:\s*(\d+)\s*(?:''|\"))?")
 _PERCENT = re.compile(
-    r'\s*(?:%|"?\s*\b(?:percent|percentage|pct|per cent)\b\.?(?: (?:of|more|less|off|increase|decrease|profit|loss|chance)\b[a-z ]*)?\s*"?)\s*$'
+    r'\s*(?:%|"?\s*\b(?:percent|percentage|pct|per cent)\b\.?(?: (?:of|more|less|off|increase|decrease)\b[a-z ]*)?\s*"?)\s*$'
     r'|%\s*"[a-z ]*"\s*$',
     re.I,
 )

@@ -36,6 +36,12 @@ def _imaginary(tree: Tree) -> Tree:
     return tuple(_imaginary(part) if isinstance(part, tuple) else part for part in tree)
 
 
+def _indexed(tree: Tree) -> Tree:
+    if tree == ("c", "i"):
+        return ("s", "i")
+    return tuple(_indexed(part) if isinstance(part, tuple) else part for part in tree)
+
+
 class _Parser(Tokens):
     bars = 0  # of absolute values, open around here
 
@@ -356,6 +362,8 @@ class _Parser(Tokens):
             else:
                 low = self.argument(depth)
         body = self.product(depth + 1)
+        if variable == "i":  # an index here, not the imaginary unit
+            body, high = _indexed(body), _indexed(high)
         if name in ("sum", "prod") and variable:
             return (name, variable, low, high, body)
         return ("o", name + variable, low, high, body)

@@ -119,7 +119,8 @@ _COMMANDS = {
 COMMANDS = {spelling: plain for plain, spellings in _COMMANDS.items() for spelling in spellings.split()}
 DROPPED = frozenset(
     "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle scriptstyle limits nolimits "
-    "quad qquad nonumber bf rm it sf tt large Large small normalsize displaymath boldmath thinspace medspace hfill notag centering strut "
+    "quad qquad nonumber bf rm it sf tt large Large small normalsize displaymath boldmath thinspace medspace hfill notag centering "
+    "strut unboldmath "
     "checkmark blacksquare square Box qed qedsymbol newline enspace cal LARGE huge Huge tiny footnotesize scriptsize smash mathstrut nobreak "
     "textdollar dollar pounds textsterling euro texteuro yen".split()
 )

@@ -34,9 +34,9 @@ from .math_number import (
 from .math_tokens import Tree
 
 # Where expressions are compared: below one, above one, far above, then with both signs. Whole numbers where whole numbers are counted.
-RANGES = ((0.1, 0.95), (1.0, 3.0), (4.0, 12.0), (0.1, 0.95), (4.0, 12.0))
+RANGES = ((0.1, 0.95), (1.0, 3.0), (4.0, 12.0), (4.0, 12.0), (0.1, 0.95))
 POINTS = len(RANGES)
-POSITIVE = 3  # the first of them: later some variables are negative
+POSITIVE = 3  # the first of them; then all variables are negative, then some
 MAX_TERMS = 1_000  # of a sum or product that is written out
 MAX_SERIES_BITS = 8_000  # of the denominator while it is written out
 MAX_STEPS = 4_000
@@ -92,13 +92,13 @@ def _at(tree: Tree, point: int, whole: bool) -> Number | None:
 
 
 def draw(name: str, point: int, whole: bool = False) -> Fraction:
-    """The value that the variable ``name`` has at ``point``: fixed, in its range, negative for some names at the last point."""
+    """The value that the variable ``name`` has at ``point``: fixed, in its range."""
     seed = zlib.crc32(f"{name}:{point}".encode("utf-8", "replace"))
     if whole:
         return Fraction(2 + seed % (7 + 3 * point))
     low, high = RANGES[point]
     value = Fraction(int(low * 100_003) + seed % int((high - low) * 100_003), 100_003)
-    return -value if point >= POSITIVE and seed >> 8 & 1 else value
+    return -value if point == POSITIVE or (point > POSITIVE and seed >> 8 & 1) else value
 
 
 class _Evaluator:

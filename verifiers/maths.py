@@ -123,15 +123,16 @@ def matches(
 
 
 def _is_words(plain: str) -> bool:
-    """Nothing but letters: at least one word of three, so that it is not a product of symbols."""
-    return bool(re.fullmatch(r"[A-Za-z\"][A-Za-z\s\"'.!-]*|[A-Za-z]{3,}\d*", plain)) and bool(
-        re.search(r"[A-Za-z]{3}|^\W*[Nn][Oo]\W*$", plain)
-    )
+    """Nothing but letters: at least one word of three (or "no"), so that it is not a product of symbols."""
+    if plain.strip(' ".').casefold() == "no":
+        return True
+    return bool(re.fullmatch(r"[A-Za-z\"][A-Za-z\s\"'.!-]*|[A-Za-z]{3,}\d*", plain)) and bool(re.search(r"[A-Za-z]{3}", plain))
 
 
 def _same_but_for_case(gold: str, answer: str) -> bool:
     """Words with signs or digits in them: Hello-123, July 4."""
-    return bool(re.search(r"[a-z]{4}", gold.casefold())) and gold.isupper() == answer.isupper() and words(gold) == words(answer)
+    worded = "\\" not in gold + answer and re.search(r"[a-z]{4}", gold.casefold())
+    return bool(worded) and gold.isupper() == answer.isupper() and words(gold) == words(answer)
 
 
 def _same_list_of_words(gold: str, answer: str) -> bool:
