@@ -23,7 +23,8 @@ MAX_BRACES = 10_000  # a box with more braces counts as not closed
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # \{ and \} are characters, not grouping
 _LINE = re.compile(r"[ \t]*([^\n]*)")
 _RUN_ON = re.compile(
-    r"\n[ \t#*]{0,9}(?:(?:Question|Q|Problem|Exercise|Human|User|Student|Instruction)\s*\d*\s*\**:|(?:Question|Problem|Exercise)\s+\d+[ \t*]*\n)"
+    r"\n[ \t#*]{0,9}(?:(?:Question|Q|Problem|Exercise|Human|User|Student|Instruction)\s*\d*\s*\**:|"
+    r"(?:Question|Problem|Exercise)\s+\d+[ \t*]*\n)"
     r"|<\|im_start\|>\s*user|<\|user\|>|<start_of_turn>\s*user"
 )
 _ANSWERED = re.compile(r"####|\\boxed|</answer>|[Aa]nswer(?: is|:)")
