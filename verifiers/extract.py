@@ -33,6 +33,7 @@ _JOINT = re.compile(  # what may stand between the boxes of one answer; between 
     r"(?:[\s$~]|\\[()\[\],;: ]|\\q?quad\b)*(?:(?:,|;|&|\b(?:and|or)\b|\\text\s*\{[^{}]{0,60}\b(?:and|or)\s*\}|\\text\s*\{\s*,\s*\})"
     r"(?:[\s$~]|\\[()\[\],;: ]|\\q?quad\b|[A-Za-z](?:_\{?\w+\}?)?\s*=)*)+|"
 )
+_APPROXIMATED = re.compile(r"(?:[\s$~]|\\[()\[\],;: ])*(?:\\approx|≈)(?:[\s$~]|\\[()\[\],;: ])*")  # the exact box counts
 _WRAPPING = "\\()[]$. \t\r\n"  # what may stand around a box that fills an answer tag: $..$, \(..\), \[..\], a period
 
 
@@ -120,6 +121,8 @@ def _boxes(text: str, start: int) -> str | None:
         head = text.rfind("\\", 0, box[0])
         window = text.rfind("\\boxed{", max(start, head - 2_000), head)
         before = _last_box(text[:head], window) if window >= 0 else None
+        if before and before[1] >= 0 and len(parts) == 1 and _APPROXIMATED.fullmatch(text, before[1] + 1, head):
+            return text[before[0] : before[1]].strip() or None
         if before is None or before[1] < 0 or not _JOINT.fullmatch(text, before[1] + 1, head):
             break
         parts.insert(0, text[before[0] : before[1]].strip())

@@ -139,7 +139,7 @@ def _read(text: str, depth: int) -> Answer:
 
 def _before_approximation(text: str) -> str:
     left, _, right = text.partition("\\approx")
-    return right.partition("\\approx")[0] if re.fullmatch(r"\s*(?:[A-Za-z]\w*(?:_\S+)?)?\s*", left) else left
+    return right.partition("\\approx")[0] if re.fullmatch(r"\s*(?:\\?[A-Za-z]\w*(?:_\S+)?\s*){0,3}", left) else left
 
 
 def _list(text: str, parts: list[str], depth: int) -> Answer:

@@ -23,7 +23,7 @@ def choice(text: str) -> Choice | None:
     return Choice(match[2], len(plain.rstrip(".:,;")) > 1) if match else None
 
 
-_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])[).:][\s}\\]+\S")
+_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])(?:[).:]|\s+[-–])[\s}\\]+\S")
 _OTHER = re.compile(r"(?<![A-Za-z])[A-J][).]")
 
 

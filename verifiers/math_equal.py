@@ -285,7 +285,24 @@ def _as_sets(gold: Answer, answer: Answer) -> bool:
         return False
     left, right = pieces_of(gold), pieces_of(answer)
     if left is None or right is None:
+        bounds = _bounds(gold), _bounds(answer)
+        if bounds[0] and bounds[1]:  # a <= x <= b and [a, b]
+            return bounds[0][0] == bounds[1][0] and all(same(a, b) for a, b in zip(bounds[0][1], bounds[1][1]))
         return (
             isinstance(gold, Sets) and isinstance(answer, Sets) and gold.sign == answer.sign and _unordered(gold.parts, answer.parts, None)
         )
     return left[1] == right[1] and (not left[0] or not right[0] or left[0] == right[0])
+
+
+def _bounds(answer: Answer) -> tuple[tuple[bool, bool], tuple[Tree, Tree]] | None:
+    """(whether the ends belong, the ends) of one interval, as an interval or as a pair of inequalities."""
+    if isinstance(answer, Group) and len(answer.items) == 2 and answer.opening in ("(", "["):
+        low, high = answer.items
+        if isinstance(low, Value) and isinstance(high, Value):
+            return (answer.opening == "[", answer.closing == "]"), (low.tree, high.tree)
+    if isinstance(answer, Relation) and len(answer.signs) == 2 and answer.sides[1][0] == "s":
+        if all(sign in ("<", "<=") for sign in answer.signs):
+            return (answer.signs[0] == "<=", answer.signs[1] == "<="), (answer.sides[0], answer.sides[2])
+        if all(sign in (">", ">=") for sign in answer.signs):
+            return (answer.signs[1] == ">=", answer.signs[0] == ">="), (answer.sides[2], answer.sides[0])
+    return None

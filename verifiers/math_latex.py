@@ -25,6 +25,7 @@ from .math_symbols import (
 
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?|\\(.)|[^\\]+", re.DOTALL)
 _GROUP = re.compile(r"\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_BLANK_LINES = re.compile(r"[,;]?\s*\n[ \t]*\n\s*")
 _TEXT_SPACES = re.compile(r"~|\\(?:cdot|times|[,;:! $])")
 _EXPONENT = re.compile(r"\^\s*\{?\s*(-?\d)\s*\}?")
 _MATHS = re.compile(r"[\d=<>+^|]|\\[a-z]")
@@ -73,6 +74,8 @@ def normalise(text: str) -> str:
         text = _to_ascii(text)
     if "<|" in text:
         text = _SCRAP.sub(" ", text)
+    if "\n" in text:
+        text = _BLANK_LINES.sub(", ", text.strip())  # one value a paragraph
     text = text.replace("...", "\\dots ")
     text = _THIN.sub("", _CONTROL.sub(" ", _FORM_FEED.sub(r"\\f", text)))
     text = _POINT.sub(lambda match: match[1].replace(",", "."), text) if "{" in text else text

@@ -129,6 +129,8 @@ class _Parser(Tokens):
                 self.take()
                 self.take()
                 tree = ("^", tree, self.exponent(depth))
+            elif self.value == "_" and tree[0] == "^" and tree[1][0] == "s":  # v^2_0
+                tree = ("^", self.subscripted(tree[1]), tree[2])
             elif self.value == "!":
                 self.take()
                 tree = ("f", "fact", tree)
