@@ -21,13 +21,16 @@ MODES = ("lenient", "strict")
 MAX_BRACES = 10_000  # a box with more braces counts as not closed
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # \{ and \} are characters, not grouping
-_LINE = re.compile(r"[ \t]*([^\n]*)")
+_LINE = re.compile(r"[ \t]*\n?([^\n]*)")
 _RUN_ON = re.compile(
     r"\n[ \t#*]{0,9}(?:(?:Question|Q|Problem|Exercise|Human|User|Student|Instruction)\s*\d*\s*\**:|"
     r"(?:Question|Problem|Exercise)\s+\d+[ \t*]*\n)"
     r"|<\|im_start\|>\s*user|<\|user\|>|<start_of_turn>\s*user"
 )
-_ANSWERED = re.compile(r"####|\\boxed|</answer>|[Aa]nswer(?: is|:)")
+_ANSWERED = re.compile(r"####[^\n]{0,80}\d|\\boxed\s?\{|</answer>|[Aa]nswer(?: is|:)[^\n]{0,40}?(?:\d|\$|\\)")
+_HEADING = re.compile(  # "#### Final Answer" opens a section, it states nothing
+    r"\**(?:final|answer|solution|step|verification|conclusion|explanation|check|summary|result|analysis|reasoning)\b[^=:$\\]*[:*]*", re.I
+)
 _BARE_BOX = re.compile(r"\\(?:boxed|fbox)[ \t]*(-?\d[\d.,/]*|[A-Z]\b)")
 _JOINT = re.compile(  # what may stand between the boxes of one answer; between adjacent boxes nothing at all
     r"(?:[\s$~]|\\[()\[\],;: ]|\\q?quad\b)*(?:(?:,|;|&|\b(?:and|or)\b|\\text\s*\{[^{}]{0,60}\b(?:and|or)\s*\}|\\text\s*\{\s*,\s*\})"
@@ -86,10 +89,9 @@ def declared(text: str, mode: str, *, last_number: bool = False) -> tuple[str | 
     if text.rfind("<think>") > start:
         return None, False
     start += len("</think>") if start else 0
-    hashes = text.rfind("####", start)
-    if hashes >= 0:
-        line = _LINE.match(text, hashes + 4)
-        return (line[1].strip() if line else "") or None, True
+    hashes = _hashes(text, start)
+    if hashes is not None:
+        return hashes or None, True
     bare = _last_match(_BARE_BOX, text, start)
     if bare is not None:
         return bare[1], True
@@ -100,10 +102,20 @@ def declared(text: str, mode: str, *, last_number: bool = False) -> tuple[str | 
 
 def _cut_run_on(text: str) -> str:
     """``text`` up to the next problem that a base model went on to pose after its answer."""
-    for match in _RUN_ON.finditer(text):
-        if _ANSWERED.search(text, 0, match.start()):
-            return text[: match.start()]
-    return text
+    answered = _ANSWERED.search(text, max(text.rfind("</think>"), 0))
+    run_on = _RUN_ON.search(text, answered.end()) if answered else None
+    return text[: run_on.start()] if run_on else text
+
+
+def _hashes(text: str, start: int) -> str | None:
+    """What the last ``####`` line states, "" if it is blank; None where there is no such line, or only headings of sections."""
+    stop = len(text)
+    while (stop := text.rfind("####", start, stop)) >= 0:
+        line = _LINE.match(text, stop + 4)
+        content = line[1].strip(" :") if line else ""
+        if not _HEADING.fullmatch(content):
+            return content
+    return None
 
 
 def _last_match(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str] | None:

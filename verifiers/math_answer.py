@@ -89,8 +89,8 @@ def tidy(text: str) -> str:
         lead = _LEAD.match(text) or _LABEL.match(text)
         if lead:
             text = text[lead.end() :]
-        if text.startswith(("*", "'")) or text.endswith("*"):
-            text = text.strip("* ") if "*" in (text[0], text[-1]) else text.strip("' ")
+        if text.startswith(("*", "'", "#")) or text.endswith("*"):
+            text = text.strip("* ") if "*" in (text[0], text[-1]) else text.strip("' ").lstrip("#")
         if text == before:
             return text
 
@@ -170,6 +170,9 @@ def _conditions(stated: Answer, relation: Relation) -> bool:
 def _share_label(items: list[Answer]) -> list[Answer]:
     """``n = 1, 2, 3`` states three values of n."""
     first = items[0]
+    indexed = [re.fullmatch(r"([A-Za-z])_\{?\d\}?", item.name) if isinstance(item, Equation) else None for item in items]
+    if len(items) > 1 and len({match and match[1] for match in indexed}) == 1 and indexed[0]:  # x_1 = 2, x_2 = 3: the values of x
+        return [item.right for item in items if isinstance(item, Equation)]
     if isinstance(first, Equation) and first.name and not any(isinstance(item, Equation) for item in items[1:]):
         return [first.right, *items[1:]]
     return items
@@ -180,6 +183,10 @@ def _is_interval(item: Answer) -> bool:
 
 
 def _single(text: str, depth: int) -> Answer:
+    if text[0] == "{" or text.startswith("\\{"):
+        bracketed = _bracketed(text, depth)  # before \pm is written out: {0, \pm 1} is one set
+        if bracketed is not None:
+            return bracketed
     if _PLUS_MINUS.search(text):
         both = [_signed(text, *signs) for signs in ("+-", "-+")]
         return Group("", "", tuple(read_one(one, depth + 1) for one in both))
@@ -229,11 +236,13 @@ def _bracketed(text: str, depth: int) -> Answer | None:
     stop = end - 1 if text.endswith("\\}") else end
     opening, closing = text[start - 1], text[-1]
     inner = text[start:stop]
+    if opening == "{" and not inner.strip():
+        return Group("{", "}", ())
     parts = split(inner)
     if opening == "{" or (closing == "}" and opening == "{"):
         builder = split(inner, re.compile(r"\||:"))
         if len(builder) == 2 and re.fullmatch(r"\s*[A-Za-z]\s*(?:\\in.*)?", builder[0]):
-            return read_one(builder[1], depth + 1)
+            return Sets("builder", (read_one(builder[1], depth + 1),))  # the name of its variable does not matter
         item = read_one(inner, depth + 1)
         items = item.items if isinstance(item, Group) and not item.opening else (item,)
         return Group("{", "}", tuple(items))

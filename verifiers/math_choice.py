@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 _COMMANDS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|rm|bf)\b|[{}$*\s]|\\[ ,()\[\]]")
 _CHOICE = re.compile(r"(?:(?:the)?(?:correct)?(?:option|choice|answer)(?:is)?)?:?(\(?)([A-Ja-j])(\)?)[.:,;]?", re.IGNORECASE)
+_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])(?:[).:]|\s+[-–])[\s}\\]+\S")
+_LETTERS = re.compile(r"[A-J](?![a-z])")
+_SEVERAL = re.compile(r"[A-J](?:(?:,|;|and|,and)?[A-J])+")
+_OTHER = re.compile(r"(?<![A-Za-z])[A-J][).]")
 
 
 class Choice(NamedTuple):
@@ -23,15 +27,25 @@ def choice(text: str) -> Choice | None:
     return Choice(match[2], len(plain.rstrip(".:,;")) > 1) if match else None
 
 
-_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])(?:[).:]|\s+[-–])[\s}\\]+\S")
-_OTHER = re.compile(r"(?<![A-Za-z])[A-J][).]")
+def labelled(text: str) -> tuple[Choice, str] | None:
+    """The letter and what stands behind it: ``(C) 42``."""
+    match = _LABELLED.match(text[:200])
+    if match is None or len(_OTHER.findall(text[:200])) > 1:
+        return None
+    return Choice(match[1], True), text[match.end() - 1 :].strip()
+
+
+def same_choices(gold: str, answer: str) -> bool:
+    """Several letters, in any order and notation: ABD; A, B and D."""
+    letters = [sorted(_LETTERS.findall(_COMMANDS.sub("", text))) for text in (gold, answer) if _SEVERAL.fullmatch(_COMMANDS.sub("", text))]
+    return len(letters) == 2 and len(letters[0]) > 1 and letters[0] == letters[1]
 
 
 def same_choice(gold: Choice, answer: str) -> bool:
     found = choice(answer)
-    if found is None:  # (C) 42: the letter with what it stands for
-        labelled = _LABELLED.match(answer[:200])
-        return labelled is not None and labelled[1] == gold.letter.upper() and len(_OTHER.findall(answer[:200])) == 1
+    if found is None:
+        with_content = labelled(answer)
+        return with_content is not None and with_content[0].letter == gold.letter.upper()
     if gold.marked or found.marked:
         return gold.letter.upper() == found.letter.upper()
     return gold.letter == found.letter

@@ -12,7 +12,7 @@ from .math_tokens import Tree, Unreadable
 from .math_value import variables
 
 _FUNCTION = re.compile(
-    r"([A-Za-z]|\\[a-z]+)\s*(?:_\{?\s*\w{1,8}\s*\}?)?\s*'*(?:\^\s*\{\s*-\s*1\s*\})?\s*\(\s*([A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\)"
+    r"([A-Za-z]|\\[a-z]+)\s*(?:_\{?\s*\w{1,8}\s*\}?)?\s*'*(?:\^\s*\{\s*-\s*1\s*\})?\s*\(\s*([a-z](?:\s*,\s*[a-z])*)\s*\)"
 )
 _SEQUENCE = re.compile(r"([A-Za-z])_\{?([a-z])\}?")
 _DERIVATIVE = re.compile(r"\\frac\s*\{\s*d\s*\w?\s*\}\s*\{\s*d\s*\w\s*\}|d\w\s*/\s*d\w")

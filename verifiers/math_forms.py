@@ -47,7 +47,8 @@ class Relation:
 
 @dataclass(frozen=True)
 class Sets:
-    """``parts`` joined by ``sign``: cup, cap, setminus, or list (several conditions: what meets all, or any if none can meet all)."""
+    """``parts`` joined by ``sign``: cup, cap, setminus; builder (the set of what meets the one part); list (several conditions: what
+    meets all of them, or any if nothing can meet all)."""
 
     sign: str
     parts: tuple[Answer, ...]

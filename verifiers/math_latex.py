@@ -28,6 +28,9 @@ _GROUP = re.compile(r"\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _BLANK_LINES = re.compile(r"[,;]?\s*\n[ \t]*\n\s*")
 _TEXT_SPACES = re.compile(r"~|\\(?:cdot|times|[,;:! $])")
 _EXPONENT = re.compile(r"\^\s*\{?\s*(-?\d)\s*\}?")
+_UPRIGHT = frozenset(("text", "mathrm", "textrm", "mbox", "rm"))
+_UNIT_LETTERS = frozenset("msghdlLNJVWKACFTPHB")  # in upright type behind a number; any other letter is a symbol
+_SYSTEM = re.compile(r"\\left\s*\\\{\s*\\begin\s*\{array\}\s*\{[lcr| ]*\}(.*?)\\end\s*\{array\}\s*\\right\s*\.", re.DOTALL)
 _MATHS = re.compile(r"[\d=<>+^|]|\\[a-z]")
 _THIN = re.compile(r"(?<=\d)\s*(?:\\[,!:; ]|\{\s*(?:,|\\,)\s*\}|,\s*\\!|~)+\s*(?=\d{3}(?!\d))")
 _POINT = re.compile(r"(?<=\d)\{\s*([.,:])\s*\}(?=\d)")
@@ -84,6 +87,8 @@ def normalise(text: str) -> str:
             text = text.replace("\\\\", "\\")
         elif "\\begin" not in text:
             text = _LOST_BACKSLASH.sub(r"\\", text)
+        if "array" in text:
+            text = _SYSTEM.sub(lambda match: rf"\begin{{cases}}{match[1]}\end{{cases}}", text)
         text = _PRIMES.sub(lambda match: "'" * match[0].count("p"), text)
         text = _OUTWARD.sub(
             lambda match: {"]": "(", "[": ")"}.get(match[0][-1], " "),
@@ -163,8 +168,10 @@ def _append_text(out: list[str], text: str, position: int, command: str) -> int:
     word = bare.strip(", ")
     if word in ("and", "or", ""):
         out.append(f" {word} " if word else bare or " ")
-    elif bare in ("i", "e"):
-        out.append(bare)
+    elif bare in ("R", "Z", "N", "Q") and command in ("mathbf", "bm", "boldsymbol"):
+        out.append(f"\\mathbb {{{bare}}}")
+    elif len(bare) == 1 and not (bare in _UNIT_LETTERS and command in _UPRIGHT):
+        out.append(f" {bare} ")
     elif (function := COMMANDS.get(bare, bare)) in FUNCTIONS and (bare != "min" or command == "operatorname"):
         out.append(f"\\{function} ")
     elif _MATHS.search(_EXPONENT.sub("", content)) or not any(c.isalpha() for c in bare):

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
-from math import factorial, isqrt
+from math import comb, factorial, isqrt
 from typing import NamedTuple
 
 MAX_BITS = 400_000  # of an exact numerator or denominator
@@ -288,10 +288,7 @@ def binomial(n: Number, k: Number) -> Number:
         return Fraction(0)
     if n > 5_000:
         raise TooLarge("binomial")
-    result = 1
-    for i in range(int(min(k, n - k))):
-        result = result * (int(n) - i) // (i + 1)
-    return Fraction(result)
+    return Fraction(comb(int(n), int(k)))
 
 
 FUNCTIONS: dict[str, Callable[[Number], Number]] = {
@@ -333,8 +330,9 @@ def digits(x: Number) -> str:
     with localcontext(CONTEXT):
         size = max(abs(x.re), abs(x.im))
         parts = [ZERO if abs(part) <= TOLERANCE * max(size, TOLERANCE) else part for part in x]
-        nearest = parts[0].to_integral_value() if abs(parts[0]) < 10**15 else None
-        if not parts[1] and nearest is not None and abs(parts[0] - nearest) < TOLERANCE:
-            return str(int(nearest))
+        if not parts[1] and abs(parts[0]) < 10**15:
+            near = Fraction(parts[0]).limit_denominator(1_000)
+            if abs(parts[0] - Decimal(near.numerator) / near.denominator) < TOLERANCE * max(size, ONE):
+                return digits(near)
         text = "~" + format(parts[0], ".24e")
         return text if not parts[1] else f"{text}{format(parts[1], '+.24e')}i"

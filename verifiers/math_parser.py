@@ -296,8 +296,11 @@ class _Parser(Tokens):
             return ("f", "floor" if name == "lfloor" else "ceil", tree)
         if name in ("sum", "prod", "int", "lim"):
             return self.big(name, depth)
+        if name in ("angle", "triangle") and self.kind == "letters" and self.value.isupper():
+            letters = self.take()  # ABC and CBA are one angle
+            return ("s", f"\\{name} {min(letters, letters[::-1]) if name == 'angle' else ''.join(sorted(letters))}")
         if name in ("overline", "vec", "hat", "bar", "dot", "ddot", "angle", "triangle", "mathbb", "widehat", "overrightarrow", "tilde"):
-            return self.subscripted(("s", f"\\{name}" + (self.raw_group() if self.value == "{" else "")))
+            return self.subscripted(("s", f"\\{name}" + (self.raw_group() if self.value == "{" or self.kind == "letters" else "")))
         raise Unreadable(f"\\{name}")
 
     def root(self, depth: int) -> Tree:

@@ -29,6 +29,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _MEASURES = re.compile(rf"({_NUMBER})\s*\"?\s*([A-Za-z]{{1,8}})[\s\",]*(?:and)?[\s\"]*({_NUMBER})\s*\"?\s*([A-Za-z]{{1,8}})\s*\"?")
+_PARTS = re.compile(r'\s*"?\s*\(([1-8a-h])\)\s*"?(?=\s*[\w\\(-])\s*')  # (1) 3; (2) 7
 _OUTWARD = re.compile(r"([\[\]])([^\[\]]*,[^\[\]]*)([\[\]])")
 
 
@@ -40,6 +41,9 @@ def in_notation(text: str, units: frozenset[str]) -> str:
             return match.expand(notation)
     if text[0] == "]" or text[-1] == "[":
         return _OUTWARD.sub(lambda m: f"{'(' if m[1] == ']' else '['}{m[2]}{')' if m[3] == '[' else ']'}", text)
+    labels = _PARTS.findall(text)
+    if len(labels) > 1 and _PARTS.match(text) and "".join(labels) in ("12345678"[: len(labels)], "abcdefgh"[: len(labels)]):
+        return f"({', '.join(part.strip(' ,;') for part in _PARTS.split(text)[2::2])})"
     measures = _MEASURES.fullmatch(text)
     if measures and measures[2].lower() in units and measures[4].lower() in units:
         return f'{measures[1]} "{measures[2]}", {measures[3]} "{measures[4]}"'

@@ -36,6 +36,8 @@ def _pieces(answer: Answer) -> tuple[str, list[Piece]]:
         return "", [(point, point)]
     if isinstance(answer, Relation):
         return _solved(answer)
+    if isinstance(answer, Sets) and answer.sign == "builder":
+        return "", _pieces(answer.parts[0])[1]
     if isinstance(answer, Sets):
         parts = [_pieces(part) for part in answer.parts]
         names = {name for name, _ in parts if name}

@@ -102,6 +102,7 @@ _COMMANDS = {
     "(": "langle",
     ")": "rangle",
     "overline": "bar",
+    "vec": "overrightarrow",
     "mathbb": "Bbb",
     "^\\circ ": "degree degrees textdegree",
     "phi": "varphi",
@@ -124,7 +125,8 @@ DROPPED = frozenset(
     "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle scriptstyle limits nolimits "
     "quad qquad nonumber bf rm it sf tt large Large small normalsize displaymath boldmath thinspace medspace hfill notag centering "
     "strut unboldmath "
-    "checkmark blacksquare square Box qed qedsymbol newline enspace cal LARGE huge Huge tiny footnotesize scriptsize smash mathstrut nobreak "
+    "checkmark blacksquare square Box qed qedsymbol newline enspace cal LARGE huge Huge tiny footnotesize scriptsize smash "
+    "mathstrut nobreak "
     "textdollar dollar pounds textsterling euro texteuro yen".split()
 )
 TEXT_COMMANDS = frozenset(

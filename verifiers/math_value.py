@@ -22,6 +22,7 @@ from .math_number import (
     Number,
     TooLarge,
     Undefined,
+    absolute,
     add,
     binomial,
     close,
@@ -110,6 +111,12 @@ class _Evaluator:
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise TooLarge("too many operations")
+        result = self.compute(tree, bound)
+        if isinstance(result, Fraction):
+            self.steps += result.numerator.bit_length() // 256
+        return result
+
+    def compute(self, tree: Tree, bound: Bindings) -> Number:
         kind = tree[0]
         if kind == "n":
             result: Number = tree[1]
@@ -229,11 +236,25 @@ def constant(tree: Tree) -> Number | None:
 
 def key_of(tree: Tree) -> str:
     """A text that is the same for equal expressions."""
+    if "\\infty" in variables(tree):
+        return "".join(("oo" if tree == ("s", "\\infty") else "-oo" if tree == ("-", ("s", "\\infty")) else repr(tree)).split())
     values = probe(tree, not _rounds(tree))
     if len(values) == 1:
         return "undefined" if values[0] is None else digits(values[0])
     first = tuple(None if value is None else digits(value) for value in values[:3])
     return f"{','.join(sorted(variables(tree)))}:{zlib.crc32(repr(first).encode()):08x}{zlib.adler32(repr(first).encode()):08x}"
+
+
+def ratio_key(tree: Tree, signed: bool = False) -> str:
+    """A text that is the same for expressions that are constant (``signed``: positive constant) multiples of each other."""
+    values = probe(tree)
+    first = next((value for value in values if value), None)
+    if len(values) == 1 or first is None:
+        return key_of(tree)
+    scale = absolute(first) if signed else first
+    with localcontext(CONTEXT):
+        ratios = repr([None if value is None else digits(div(value, scale)) for value in values[:3]])
+    return f"{','.join(sorted(variables(tree)))}:{zlib.crc32(ratios.encode()):08x}{zlib.adler32(ratios.encode()):08x}"
 
 
 def _rounds(tree: Tree) -> bool:

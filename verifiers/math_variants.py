@@ -17,19 +17,23 @@ _CHOOSE = (  # the ways to write a binomial coefficient
     re.compile(rf"\bC\s*_\s*{_N}\s*\^\s*{_N}"),
 )
 _REPEATING = re.compile(r"(-?\d*\.\d*)\((\d+)\)")
-_INTEGER = re.compile(  # k \in Z, where k is an integer, for any integer k
-    r'[,;(]?\s*"?\s*(?:where|for|with)?\s*(?:any|all|every|some)?\s*"?\s*(?:\b([a-z])\b\s*"?\s*(?:\\in\s*\\mathbb\s*\{?[ZN]\}?(?:\s*[\^_]\s*\{?[+\w]+\}?)?'
-    r'|\s(?:is |are )?(?:an |any )?integers?)|(?:integers?)\s*"?\s*\b([a-z])\b)\s*"?\s*\)?$'
+_DOMAIN = re.compile(  # k \in Z, where k is an integer, for any integer k, x \in R
+    r'[,;(]?\s*"?\s*(?:where|for|with)?\s*(?:any|all|every|some)?\s*"?\s*(?:\b([a-z])\b\s*"?\s*(?:\\in\s*(?:\\mathbb\s*\{?[ZNR]\}?|[ZNR]\b)'
+    r'(?:\s*[\^_]\s*\{?[+\w]+\}?)?|\s(?:is |are )?(?:an |any )?integers?)|(?:integers?)\s*"?\s*\b([a-z])\b)\s*"?\s*\)?$'
 )
 
 
 def variants(text: str) -> list[str]:
     """``text`` and what else it may be meant to say, most likely first."""
     found = [text]
-    family = _INTEGER.search(text) if "Z" in text or "N" in text or "integer" in text else None
-    if family and text[: family.start()].strip():  # the name of the parameter does not matter
-        name = family[1] or family[2]
-        found.append(re.sub(rf"(?<![A-Za-z\\]){name}(?![A-Za-z])", ' "integer" ', text[: family.start()]))
+    family = _DOMAIN.search(text) if re.search("[ZNR]|integer", text) else None
+    if family:
+        stated, name = text[: family.start()].strip(), family[1] or family[2]
+        named = re.compile(rf"(?<![A-Za-z\\]){name}(?![A-Za-z])")
+        if named.search(stated):
+            text = found[0] = stated
+            if "R" not in family[0]:
+                found.append(named.sub(' "integer" ', stated))  # the name of the parameter does not matter
     repeating = _REPEATING.fullmatch(text)
     if repeating:  # 0.1(6); 0.(3) can mean nothing else
         found.insert(0 if repeating[1].endswith(".") else 1, rf"{repeating[1]}\overline{{{repeating[2]}}}")
@@ -52,7 +56,7 @@ def variants(text: str) -> list[str]:
     grouped = _join(_GROUPED, ",", text)
     if grouped != text:
         found.insert(0, grouped)
-    elif re.fullmatch(r"-?\d+,\d+", text) and not re.fullmatch(r"-?\d{1,3},\d{3}", text):
+    elif re.fullmatch(r"-?\d+,\d+", text) and not re.fullmatch(r"-?(?!0)\d{1,3},\d{3}", text):
         found.append(text.replace(",", "."))  # 3,14
     if re.fullmatch(r"-?\d{1,3}(?:\.\d{3})+,\d+", text):
         found.append(text.replace(".", "").replace(",", "."))  # 1.234,56

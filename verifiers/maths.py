@@ -13,17 +13,20 @@ from typing import Any
 
 from .extract import declared
 from .math_answer import read
-from .math_choice import choice, same_choice
+from .math_choice import choice, labelled, same_choice, same_choices
 from .math_equal import equal, words
 from .math_equal_values import Precision
 from .math_forms import Answer, Group, Value, Words
 from .math_key import key
+from .prose import statement
 from .verdict import Status, Verdict
 
 REASONS = ("correct", "no_answer", "unreadable", "different")
 MAX_SHOWN = 512
 
 _SPACE = re.compile(r"(?<!\d)\s+|\s+(?!\d)")  # 1 8 is not 18
+_SENTENCE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_ROMAN = re.compile(r"[IVX]{2,6}")
 _AND = re.compile(r'[",\s]*(?:,|\band\b)[",\s]*')
 _NO_ANSWER = Verdict(0.0, Status.NO_ANSWER, None, None, "no_answer")
 
@@ -97,12 +100,25 @@ def _judge(answer: str, gold: str, precision: Precision, marked: bool) -> Verdic
     expected_text, expected = read(gold)
     if not readings:
         return Verdict(0.0, Status.WRONG, shown, None, "unreadable")
-    mode_key = key(readings[0])
+    mode_key = _mode(answer, text, readings[0])
     if matches(gold, expected_text, expected, answer, text, readings, precision):
         return Verdict(1.0, Status.CORRECT, shown, mode_key, "correct")
+    if marked and len(_SENTENCE.findall(text)) > 1 and _SENTENCE.match(text):  # "There are 12 apples." in the answer's place
+        stated = statement(answer, False)
+        if stated and stated != answer and _SENTENCE.search(stated) is None:
+            verdict = _judge(stated, gold, precision, False)
+            if verdict.status == Status.CORRECT:
+                return verdict
     if isinstance(readings[0], Words):
         return Verdict(0.0, Status.WRONG, shown, mode_key, "unreadable") if marked else _NO_ANSWER
     return Verdict(0.0, Status.WRONG, shown, mode_key, "different")
+
+
+def _mode(answer: str, plain: str, reading: Answer) -> str | None:
+    letter = choice(answer)
+    if letter:
+        return letter.letter.upper() if letter.marked else letter.letter
+    return words(plain) if _is_words(plain) and not isinstance(reading, Group) else key(reading)
 
 
 def matches(
@@ -112,11 +128,18 @@ def matches(
         return True
     if gold.strip() == answer.strip() and plain:
         return True
+    with_content = labelled(gold)
+    if with_content and (same_choice(with_content[0], answer) or _judge(answer, with_content[1], precision, True).reward):
+        return True
     letter = choice(gold)
     if letter and same_choice(letter, answer):
         return True
+    if same_choices(gold, answer):
+        return True
     if _is_words(gold_plain) and _is_words(plain) and len(words(gold_plain)) > 1 and not isinstance(expected[0], Group):
         return words(gold_plain) == words(plain)
+    if _ROMAN.fullmatch(gold_plain.strip('"')) and _ROMAN.fullmatch(plain.strip('"')):
+        return gold_plain.strip('"') == plain.strip('"')
     if _same_list_of_words(gold_plain, plain) or _same_but_for_case(gold_plain, plain):
         return True
     return any(equal(a, b, precision) for a in expected for b in readings if _comparable(a, b, expected, readings))

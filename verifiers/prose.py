@@ -15,17 +15,20 @@ MAX_PROSE = 20_000
 _SCRAPS = re.compile(r"<\|[a-z_]{1,20}\|>.*|</?s>|<eos>|I hope it is correct.*|\[?Note[:(].*", re.DOTALL)
 _CUE = re.compile(
     r"(?:(?:final|correct)\s+)?(?:\b(?:answer|ans|result|réponse|respuesta|resposta|risposta|antwort)\b(?:\s+finale?)?|答案|結果|结果|答え|정답|الجواب)"
-    r"[\s*]*(?:(?:is|est|es|ist|é|è|equals|(?:should|must|would|will|has to|turns out to|comes out to) be|comes out to)(?!\w)|[:：=]|[-–→➡]+\s|应该是|[是为选は은]|هو"
+    r"[\s*]*(?:(?:is|est|es|ist|é|è|equals|(?:should|must|would|will|has to|turns out to|comes out to) be)(?!\w)"
+    r"|[:：=]|[-–→➡]+\s|应该是|[是为选は은]|هو"
     r"|(?=\s[$\\(\[])|(?<=[Aa]nswer)[ *]*\n)[\s:：*]*",
     re.IGNORECASE,
 )
-_FORMULA = re.compile(r"\$\$([^$]+)\$\$|(?<!\\)\$((?:[^$\\]|\\.)*)\$|\\\(((?:[^\\]|\\[^)])*)\\\)|\\\[((?:[^\\]|\\[^\]])*)\\\]")
+_FORMULA = re.compile(r"\$\$([^$]+)\$\$|(?<!\\)\$((?:[^$\\]|\\.)*)\$|\\\(((?:[^\\]|\\[^()])*)\\\)|\\\[((?:[^\\]|\\[^\[\]])*)\\\]")
+_FROM_DIGIT = re.compile(r"\$\d(?:\\[a-z]+|(?!\s?[a-z]{3})[^$\n]){0,200}(?<![\s=+*/(,-])\$(?!\d)")  # a formula, not an amount of money
+_HALVES = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
 _JOINT = re.compile(r"[\s,;]*(?:and|or|,|;)\s*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _BRACKETED = re.compile(r"\[([^\[\]\n]{1,100})\]")
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.)}])(?:-(?:\\?\$(?=\d))?)?(?:\\?[dt]?frac\s*\{[^{}]{1,40}\}\s*\{[^{}]{1,40}\}"
-    r"|(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?(?:[eE][-+]?\d+(?!\w))?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)\s?%?"
+    r"|\d+\s\d+/\d+|(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?(?:[eE][-+]?\d+(?!\w))?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)\s?%?"
 )
 _STATES = re.compile(
     r"(?:\b(?:is|are|be|equals?|by|gets?|gives?|it's|just|plain|to|than|approximately|about|exactly|only)|[=:：≈]|为|是|有|'s)[\s$€£*(\[\\]*$",
@@ -34,6 +37,7 @@ _STATES = re.compile(
 _REFUSED = re.compile(r"(?:not|never|neither|greater|less|more|fewer|larger|smaller|at least|at most|between|unknown)\b", re.I)
 _DENIED = re.compile(r"\bnot\b|n't\b|\b(?:or|either|at least|at most|more than|less than)\b", re.I)
 _CONCLUDES = re.compile(r"\b(?:so|thus|therefore|hence|total|altogether|gives us|leaves|left with|costs?)\b", re.I)
+_NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=\d)", re.I)
 _LEADING = re.compile(r"(?:(?:around|about|approximately|roughly|exactly|simply|just|either|an?|the|that|indeed|thus)\s+)+", re.I)
 _HEDGED = re.compile(r"\bor\s+$")
 _SENTENCE = re.compile(r"\.(?=\s|$|\*)|。|\n|！|!(?=\s|$)")
@@ -41,12 +45,14 @@ _IS = re.compile(r"\b(?:is|are|equals|be)\b|(?<![<>!])=")
 _STATED = re.compile(r"\b(?:is|are|equals|be|gives?|gets?)\b\s*(?:(?:at|about|approximately|exactly|only|just|to|equal to)\s+)?", re.I)
 _LETTER = re.compile(r"\W*(?:for sure |definitely |option |choice )?\(?([A-J])\)?(?=[\s.,;:。)]|$)(?!\)?\s+(?:or|and)\s+\(?[A-J]\b)")
 _CHOSEN = re.compile(
-    r"\b(?:it's|is|choose|pick|select|option|choice|with|be|only)\s+\(?([A-J])\)?(?![\w'])|\b([A-J]) is (?:the )?(?:correct|right)|选[\s:：]*([A-J])\b",
+    r"\b(?:it's|is|choose|pick|select|option|choice|with|be|only)\s+\(?([A-J])\)?(?![\w'])"
+    r"|\b([A-J]) is (?:the )?(?:correct|right)|选[\s:：]*([A-J])\b",
     re.I,
 )
 _FIRST_LETTER = re.compile(r"\s*\(?([A-J])[).:。](?=\s|$|[^\x00-\x7f])")
 _NUMERALS = str.maketrans("一二三四五六七八九", "123456789")
 _WORD = re.compile(r"(?<!\\)(?<![A-Za-z])[A-Za-z]{3,}")
+_SMALL_WORD = re.compile(r"\b(?:it|so|is|he|we|to|of|in|at|by|as|my|i)\b(?!\s*[=(,^+*/])", re.I)
 _SYMBOL = "".join(map(re.escape, map(chr, (code for code, plain in CHARACTERS.items() if code > 127 and plain.strip(" .;")))))
 _TOKEN = re.compile(  # of an expression in the middle of a sentence
     r"\s*(?:(?P<number>\d(?:[\d,]*\d)?(?:\.\d+)?(?:[eE][-+]?\d+)?%?|\.\d+)|\\[A-Za-z]+"
@@ -61,7 +67,10 @@ _LOOSE_END = re.compile(r"(?:\s|[,:(=+*/^-]|\b(?:and|or))+$")
 def statement(text: str, last_number: bool) -> str | None:
     """The answer that ``text`` states, or None. ``last_number``: any last number counts, as in word problems."""
     text = _SCRAPS.sub("", text[-MAX_PROSE:]).strip()
+    if "$" in text:
+        text = _without_money(text)
     if not text.isascii():
+        text = _HALVES.sub(_typed, text)
         text = unicodedata.normalize("NFKC", text).replace("\u2044", "/").replace("\u2212", "-")
     if not text:
         return None
@@ -74,15 +83,40 @@ def statement(text: str, last_number: bool) -> str | None:
         if found:
             return found
     bare = len(text) <= 200 and "\n" not in text and all(c.isascii() or ord(c) in CHARACTERS for c in text)
-    if bare and not _WORD.search(text) and _FORMULA.search(text) is None and text[0] != "[":
+    if bare and not _WORD.search(text) and not _SMALL_WORD.search(text) and _FORMULA.search(text) is None and text[0] != "[":
         return text
     return _stated(text, last_number)
+
+
+def _typed(fraction: re.Match[str]) -> str:
+    """``3½`` as ``3 1/2``."""
+    return " " + "/".join(re.findall(r"\d+", CHARACTERS[ord(fraction[0])]))
+
+
+def _without_money(text: str) -> str:
+    """``text`` without dollar signs before amounts: "9 eggs x $2 = $18" holds no formula."""
+    out, position = [], 0
+    while (sign := text.find("$", position)) >= 0:
+        out.append(text[position:sign])
+        position = sign + 1
+        if sign and text[sign - 1] == "\\":
+            out.append("$")
+            continue
+        formula = _FROM_DIGIT.match(text, sign)
+        if formula:
+            out.append(formula[0])
+            position = formula.end()
+        elif not text[position : position + 1].isdigit():
+            end = _FORMULA.match(text, sign)
+            out.append(end[0] if end else "$")
+            position = end.end() if end else position
+    return "".join(out) + text[position:]
 
 
 def _announced(rest: str) -> str | None:
     """The answer at the head of ``rest``, which follows "the answer is"."""
     leading = _LEADING.match(rest)
-    rest = rest[leading.end() :] if leading else rest
+    rest = _NEGATIVE.sub("-", rest[leading.end() :] if leading else rest)
     formula = _formulas(rest)
     if formula:
         return formula
