@@ -153,7 +153,9 @@ def _list(text: str, parts: list[str], depth: int) -> Answer:
     for part in parts:
         item = read_one(part, depth + 1)
         items.extend(item.items if isinstance(item, Group) and not item.opening else [item])
-    if all(isinstance(item, Relation | Sets) or _is_interval(item) for item in items) and any(isinstance(item, Relation) for item in items):
+    if all(isinstance(item, Relation | Sets) or _is_interval(item) for item in items) and (
+        any(isinstance(item, Relation) for item in items) or re.search(r"\)\s*and\b", text)
+    ):
         return Sets("cap" if "and" in text else "cup" if "or" in text else "list", tuple(items))
     if all(isinstance(item, Relation) and _conditions(items[0], item) for item in items[1:]):
         return items[0]

@@ -8,7 +8,6 @@ from typing import NamedTuple
 _COMMANDS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|rm|bf)\b|[{}$*\s]|\\[ ,()\[\]]")
 _CHOICE = re.compile(r"(?:(?:the)?(?:correct)?(?:option|choice|answer)(?:is)?)?:?(\(?)([A-Ja-j])(\)?)[.:,;]?", re.IGNORECASE)
 _LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])(?:[).:]|\s+[-–])[\s}\\]+\S")
-_LETTERS = re.compile(r"[A-J](?![a-z])")
 _SEVERAL = re.compile(r"[A-J](?:(?:,|;|and|,and)?[A-J])+")
 _OTHER = re.compile(r"(?<![A-Za-z])[A-J][).]")
 
@@ -37,7 +36,8 @@ def labelled(text: str) -> tuple[Choice, str] | None:
 
 def same_choices(gold: str, answer: str) -> bool:
     """Several letters, in any order and notation: ABD; A, B and D."""
-    letters = [sorted(_LETTERS.findall(_COMMANDS.sub("", text))) for text in (gold, answer) if _SEVERAL.fullmatch(_COMMANDS.sub("", text))]
+    plain = [_COMMANDS.sub("", text) for text in (gold, answer)]
+    letters = [sorted(re.findall("[A-J]", text)) for text in plain if _SEVERAL.fullmatch(text)]
     return len(letters) == 2 and len(letters[0]) > 1 and letters[0] == letters[1]
 
 

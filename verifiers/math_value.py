@@ -35,7 +35,7 @@ from .math_number import (
 from .math_tokens import Tree
 
 # Where expressions are compared: below one, above one, far above, then with both signs. Whole numbers where whole numbers are counted.
-RANGES = ((0.1, 0.95), (1.0, 3.0), (4.0, 12.0), (4.0, 12.0), (0.1, 0.95))
+RANGES = ((0.1, 0.95), (1.0, 3.0), (13.0, 30.0), (4.0, 12.0), (0.1, 0.95))
 POINTS = len(RANGES)
 POSITIVE = 3  # the first of them; then all variables are negative, then some
 MAX_TERMS = 1_000  # of a sum or product that is written out
@@ -65,12 +65,18 @@ def variables(tree: Tree) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def probe(tree: Tree, whole: bool = False) -> Values:
-    """The values of ``tree``: one if it is constant, else one a point; None where undefined. Raises TooLarge.
+    """The values of ``tree``: one if it is constant, else one a point; None where undefined or, with variables, too large. Raises TooLarge.
 
     ``whole`` gives the variables positive whole values.
     """
-    names = variables(tree)
-    return tuple(_at(tree, point, whole) for point in range(POINTS)) if names else (_at(tree, 0, whole),)
+    return tuple(_seen(tree, point, whole) for point in range(POINTS)) if variables(tree) else (_at(tree, 0, whole),)
+
+
+def _seen(tree: Tree, point: int, whole: bool) -> Number | None:
+    try:
+        return _at(tree, point, whole)
+    except TooLarge:  # of no use at this point
+        return None
 
 
 def counts(tree: Tree) -> bool:

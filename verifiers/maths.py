@@ -16,7 +16,7 @@ from .math_answer import read
 from .math_choice import choice, labelled, same_choice, same_choices
 from .math_equal import equal, words
 from .math_equal_values import Precision
-from .math_forms import Answer, Group, Value, Words
+from .math_forms import Answer, Equation, Group, Value, Words
 from .math_key import key
 from .prose import statement
 from .verdict import Status, Verdict
@@ -167,5 +167,5 @@ def _same_list_of_words(gold: str, answer: str) -> bool:
 def _comparable(a: Answer, b: Answer, expected: tuple[Answer, ...], readings: tuple[Answer, ...]) -> bool:
     """A second reading (a comma as a decimal point) counts against a number only."""
     if a is not expected[0] or b is not readings[0]:
-        return isinstance(a, Value | Group) and isinstance(b, Value | Group)
+        return isinstance(a, Value | Group | Equation) and isinstance(b, Value | Group | Equation)
     return True
