@@ -167,6 +167,24 @@ BOXED = {
     "tiny is not zero": ("0", ["0.0", r"\sin\pi"], ["e^{-1000}", "10^{-80}"]),
 }
 
+BOXED |= {
+    "thousands in braces": ("48256", ["{48,256}", r"\color{red}{48,256}", "48{,}256"], ["48, 256", "48"]),
+    "thousands with zeros": ("9,009", ["9009"], ["9", "9,9"]),
+    "far values": ("|t+80|", ["|-t-80|", r"\sqrt{(t+80)^2}"], ["t+80", "80+t"]),
+    "products of roots": (r"\sqrt{cd}", [r"\sqrt c\sqrt d"], [r"\sqrt{c}+\sqrt d", "cd"]),
+    "exponentials": ("e^{3x}", [r"\frac{1}{e^{-3x}}", "(e^x)^3"], ["e^{-3x}", "3e^x"]),
+    "plus or minus with names": (r"\pm\sqrt{5},\pm\sqrt{7}", [r"x=\pm\sqrt5 \text{ or } x=\pm\sqrt7"], [r"\pm\sqrt5"]),
+    "pairs": ("(2,7),(7,2)", [r"(2,7)\text{ and }(7,2)", r"(x,y)\in\{(2,7),(7,2)\}"], ["(2,7)"]),
+    "pieces": (
+        r"\begin{cases}x+3&x\ge0\\-x&x<0\end{cases}",
+        [r"\begin{cases}3+x&\text{if }x\ge0\\-x&\text{if }x<0\end{cases}"],
+        [r"\begin{cases}x+3&x>0\\-x&x<0\end{cases}"],
+    ),
+    "two-letter words": (r"\text{up}", ["up", r"\text{Up}", "UP"], [r"\text{down}", "pu"]),
+    "long chains": ("149", ["+".join("1" * 149)], ["+".join("1" * 148), "+".join("1" * 600), "3" + "!" * 340, "x " * 600]),
+    "nothing behind approx": ("5", [], [r"n \approx", r"\approx", "binom(2)", r"2 2/3\frac12"]),
+}
+
 PROSE = {
     "36": [
         "The answer is **36**.",
@@ -182,6 +200,13 @@ PROSE = {
         "Each is $6, so three cost $18 = 3 * $6.\nThe answer is $18",
     ],
     r"2\sqrt{7}": ["The answer is 2√7.", "Answer: 2*sqrt(7)", r"The answer is $2\sqrt{7}$."],
+    "9": [
+        "Thus there are $9$ such integers in $[1, 20]$.",
+        "The minimum is $9$ when $x = 4$.",
+        "The answer is 9 for n = 4.",
+        "The answer is 9, because 3*3 is the square.",
+        "Answer: 9 (= 3^2)",
+    ],
     "5:4": ["The ratio is 5:4."],
     "-2, 6": ["The answer is -2 and 6.", "The solutions are $-2$ and $6$.", "So $x = -2$ or $x = 6$."],
     "B": ["I would go with B.", "B is the correct answer.", "故选：B", "### Final Answer\nB"],
@@ -198,6 +223,7 @@ DENIED = {
         "The answer is 36 million.",
     ],
     "B": ["The answer is B or C."],
+    "9": ["The answer is 18, where x is 9.", "The answer is below 9.", "The answer is no less than 9."],
     "6": ["The solutions are $-2$ and $6$.", "The ratio is 5:6."],
 }
 

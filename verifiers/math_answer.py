@@ -7,6 +7,7 @@ only ever equal the same words.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -20,7 +21,7 @@ from .math_split import closes, separators, split
 from .math_tokens import Unreadable
 from .math_units import UNITS, split_unit
 from .math_value import variables
-from .math_variants import variants
+from .math_variants import GROUPED, variants
 
 MAX_ANSWER = 4_000
 MAX_ITEMS = 100
@@ -40,7 +41,8 @@ _OR = re.compile(r",?\s*(?<![A-Za-z])or(?![a-z])\s*")
 _SIGN = {"\\le": "<=", "\\ge": ">=", "\\ne": "!=", "=<": "<=", "=>": ">="}
 _TAIL = re.compile(r'[,;]?\s*"?\s*\b(?:for (?:all|any|every|some|each)|where|with|if and only if)\b.*$', re.DOTALL)
 _LEAD = re.compile(
-    r'\s*"?\s*(?:(?:the |our )?(?:final |correct )?answer(?: is)?|therefore|thus|so|hence)\s*[:=]?\s*"?\s*[:=]?(?=[\s\d\\(\[{-])',
+    r'\s*"?\s*(?:(?:the |our )?(?:final |correct )?answer(?: is)?|therefore|thus|so|hence|about|approximately|exactly)'
+    r'\s*[:=]?\s*"?\s*[:=]?(?=[\s\d\\(\[{-])',
     re.I,
 )
 _PLUS_MINUS = re.compile(r"\\(p|m)[mp](?![a-z])")
@@ -84,7 +86,11 @@ def tidy(text: str) -> str:
         text = text.strip().rstrip(".,;: ").rstrip()
         while text.endswith("\\\\") or (text.endswith("\\") and not text.endswith("\\\\")):
             text = text[:-1].rstrip()
-        if text.startswith("{") and closes(text, 0) == len(text) - 1 and len(split(text[1:-1])) < 2:
+        if (
+            text.startswith("{")
+            and closes(text, 0) == len(text) - 1
+            and (len(split(text[1:-1])) < 2 or GROUPED.fullmatch(text[1:-1].strip()))
+        ):
             text = text[1:-1]
         lead = _LEAD.match(text) or _LABEL.match(text)
         if lead:
@@ -122,7 +128,9 @@ def _read(text: str, depth: int) -> Answer:
         return _list(text, parts, depth)
     text = parts[0].strip() if parts else text
     if "\\approx" in text:
-        text = _before_approximation(text)
+        text = _before_approximation(text).strip()
+        if not text:
+            raise Unreadable("nothing stated")
     if "\\in " in text or "\\in\\" in text:
         head, _, tail = text.partition("\\in")
         if re.fullmatch(r"\s*(?:[A-Za-z]\w*\s*(?:_\S+\s*)?|\(\s*[a-z](?:\s*,\s*[a-z])*\s*\)\s*)", head):
@@ -152,14 +160,24 @@ def _list(text: str, parts: list[str], depth: int) -> Answer:
     items: list[Answer] = []
     for part in parts:
         item = read_one(part, depth + 1)
-        items.extend(item.items if isinstance(item, Group) and not item.opening else [item])
-    if all(isinstance(item, Relation | Sets) or _is_interval(item) for item in items) and (
-        any(isinstance(item, Relation) for item in items) or re.search(r"\)\s*and\b", text)
+        items.extend(_several(item))
+    conditions = any(isinstance(item, Relation) for item in items) or all(isinstance(item, Sets) for item in items)
+    if (
+        conditions
+        and all(isinstance(item, Relation | Sets) or _is_interval(item) for item in items)
+        and ("and" in text or _RELATION.search(text))
     ):
         return Sets("cap" if "and" in text else "cup" if "or" in text else "list", tuple(items))
     if all(isinstance(item, Relation) and _conditions(items[0], item) for item in items[1:]):
         return items[0]
     return Group("", "", tuple(_share_label(items)))
+
+
+def _several(item: Answer) -> Sequence[Answer]:
+    r"""The values that one item of a list states: two for ``\pm 3`` and for ``x = \pm 3``."""
+    if isinstance(item, Equation) and isinstance(item.right, Group) and not item.right.opening:
+        return [Equation(item.left, item.name, item.arguments, right) for right in item.right.items]
+    return item.items if isinstance(item, Group) and not item.opening else [item]
 
 
 def _conditions(stated: Answer, relation: Relation) -> bool:
@@ -175,8 +193,9 @@ def _share_label(items: list[Answer]) -> list[Answer]:
     indexed = [re.fullmatch(r"([A-Za-z])_\{?\d\}?", item.name) if isinstance(item, Equation) else None for item in items]
     if len(items) > 1 and len({match and match[1] for match in indexed}) == 1 and indexed[0]:  # x_1 = 2, x_2 = 3: the values of x
         return [item.right for item in items if isinstance(item, Equation)]
-    if isinstance(first, Equation) and first.name and not any(isinstance(item, Equation) for item in items[1:]):
-        return [first.right, *items[1:]]
+    labels = {item.name for item in items if isinstance(item, Equation)}
+    if isinstance(first, Equation) and first.name and len(labels) == 1 and not isinstance(items[-1], Equation):
+        return [item.right if isinstance(item, Equation) else item for item in items]
     return items
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_COMMANDS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|rm|bf)\b|[{}$*\s]|\\[ ,()\[\]]")
+_COMMANDS = re.compile(
+    r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|rm|bf|[Ll]arge|LARGE|[Hh]uge|displaystyle|boldsymbol)\b|[{}$*\s]|\\[ ,()\[\]]"
+)
 _CHOICE = re.compile(r"(?:(?:the)?(?:correct)?(?:option|choice|answer)(?:is)?)?:?(\(?)([A-Ja-j])(\)?)[.:,;]?", re.IGNORECASE)
 _LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])(?:[).:]|\s+[-–])[\s}\\]+\S")
 _SEVERAL = re.compile(r"[A-J](?:(?:,|;|and|,and)?[A-J])+")

@@ -23,7 +23,7 @@ _DESCRIBED = re.compile(
             r"[A-Z][a-z]{2,}",
             r"(?:\\mathbb \{?[A-Z]\}?|[A-Z][a-z]{0,2})\s*[\[(].*[\])]",  # P(A), E[X]
             r"[A-Za-z]'+\s*\(\s*[a-z]\s*\)",
-            r"[A-Za-z]\s*\(\s*-?\d+\s*\)",
+            r"[A-Za-z]\s*\(\s*(?:-?\d+|[A-Z])\s*\)",  # f(2), n(S)
             r"\[[A-Z]{3,}\]",  # the area of ABC
             r"m?\s*\\(?:angle|overline|max|min|sup|inf|sum|prod|int|lim)\b.*",
             r"\\(?:sin|cos|tan|cot|sec|csc|log|ln)\b(?!.*(?<![A-Za-z\\])[a-z](?![A-Za-z])).*",  # of an angle A; sin x = 1 is to be solved

@@ -29,7 +29,7 @@ _BLANK_LINES = re.compile(r"[,;]?\s*\n[ \t]*\n\s*")
 _TEXT_SPACES = re.compile(r"~|\\(?:cdot|times|[,;:! $])")
 _EXPONENT = re.compile(r"\^\s*\{?\s*(-?\d)\s*\}?")
 _UPRIGHT = frozenset(("text", "mathrm", "textrm", "mbox", "rm"))
-_UNIT_LETTERS = frozenset("msghdlLNJVWKACFTPHB")  # in upright type behind a number; any other letter is a symbol
+_UNIT_LETTERS = frozenset("msghlLNJVWKACFTPHB")  # in upright type behind a number; any other letter is a symbol
 _SYSTEM = re.compile(r"\\left\s*\\\{\s*\\begin\s*\{array\}\s*\{[lcr| ]*\}(.*?)\\end\s*\{array\}\s*\\right\s*\.", re.DOTALL)
 _MATHS = re.compile(r"[\d=<>+^|]|\\[a-z]")
 _THIN = re.compile(r"(?<=\d)\s*(?:\\[,!:; ]|\{\s*(?:,|\\,)\s*\}|,\s*\\!|~)+\s*(?=\d{3}(?!\d))")

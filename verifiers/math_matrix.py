@@ -18,6 +18,7 @@ _ENVIRONMENT = re.compile(r"\\begin \{([a-zA-Z]*)\*?\}((?:(?!\\begin).)*?)\\end 
 _TRANSPOSED = re.compile(r"\s*\^\s*\{?\s*(?:\"?T\"?|\\top|\\intercal)\s*\}?")
 _MATRICES = frozenset("pmatrix bmatrix Bmatrix matrix vmatrix array smallmatrix".split())
 _LAYOUT = frozenset("aligned align equation gathered gather split alignedat eqnarray".split())
+_IF = re.compile(r'&\s*"?\s*(?:if|when|for)\b\s*"?')
 _SIGN = re.compile(r"[+-]")
 
 Cells = tuple[tuple[Answer, ...], ...]
@@ -51,6 +52,8 @@ def _cells(kind: str, body: str, read: Callable[[str], Answer]) -> Cells:
     rows = [row for row in split(body, re.compile(r"\\\\")) if row.strip()]
     if not 0 < len(rows) <= MAX_ROWS:
         raise Unreadable("too many rows")
+    if kind == "cases":
+        rows = [_IF.sub("&", row) for row in rows]
     cells = tuple(tuple(read(cell) for cell in split(row, re.compile("&"))) for row in rows)
     if len({len(row) for row in cells}) != 1 and kind != "cases":
         raise Unreadable("rows of different lengths")

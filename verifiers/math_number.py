@@ -80,7 +80,7 @@ def div(a: Number, b: Number) -> Number:
         return _bounded(a / b)
     p, q = to_complex(a), to_complex(b)
     size = q.re * q.re + q.im * q.im
-    if not size or size < TOLERANCE**2:
+    if not size or SMALLEST**2 < size < TOLERANCE**2:  # what rounding leaves of a zero; tinier numbers are meant
         raise Undefined("division by zero")
     return Complex((p.re * q.re + p.im * q.im) / size, (p.im * q.re - p.re * q.im) / size)
 

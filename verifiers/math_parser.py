@@ -11,9 +11,11 @@ from fractions import Fraction
 
 from .math_symbols import FUNCTIONS, GREEK, PLAIN_FUNCTIONS, PLAIN_GREEK
 from .math_tokens import Tokens, Tree, Unreadable, number
+from .math_trees import applied, letter_of, levels, with_imaginary_unit, with_index
 
 MAX_LENGTH = 2_000
 MAX_DEPTH = 40
+MAX_LEVELS = 150  # of a tree; a chain of products is as deep as it is long
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "\\{": "\\}"}
 
@@ -26,20 +28,9 @@ def parse_expression(text: str) -> Tree:
     tree = parser.whole(0)
     if parser.kind != "end":
         raise Unreadable(f"unexpected {parser.value!r}")
-    return _imaginary(tree) if parser.capital_i and tree != ("s", "I") else tree
-
-
-def _imaginary(tree: Tree) -> Tree:
-    """``tree`` with every I read as the imaginary unit: ``2 + 3I``."""
-    if tree == ("s", "I"):
-        return ("c", "i")
-    return tuple(_imaginary(part) if isinstance(part, tuple) else part for part in tree)
-
-
-def _indexed(tree: Tree) -> Tree:
-    if tree == ("c", "i"):
-        return ("s", "i")
-    return tuple(_indexed(part) if isinstance(part, tuple) else part for part in tree)
+    if levels(tree) > MAX_LEVELS:
+        raise Unreadable("too many terms")
+    return with_imaginary_unit(tree) if parser.capital_i and tree != ("s", "I") else tree
 
 
 class _Parser(Tokens):
@@ -78,7 +69,7 @@ class _Parser(Tokens):
                 tree = ("f", "mod", tree, self.factor(depth))
             elif self.starts_factor():
                 if literal and self.kind == "number":
-                    tree = self.mixed(tree)
+                    tree, literal = self.mixed(tree), False
                 else:
                     fraction = literal and self.value == "\\frac" and tree[1].denominator == 1
                     numeric = self.kind == "number"
@@ -159,7 +150,7 @@ class _Parser(Tokens):
         if self.kind == "letters" and len(self.value) > 1:
             letters = self.value
             self.put("letters", letters[1:])
-            return _letter(letters[0])
+            return letter_of(letters[0])
         if self.kind == "sign" and self.value in ("{", "("):
             tree = self.group(depth)
             if self.kind == "sign" and self.value == "^":
@@ -197,7 +188,7 @@ class _Parser(Tokens):
         if self.kind == "letters" and len(self.value) > 1:
             first = self.value[0]
             self.put("letters", self.value[1:])
-            return _letter(first)
+            return letter_of(first)
         return self.atom(depth + 1)
 
     # --- atoms -----------------------------------------------------------------------------------------------------
@@ -215,7 +206,7 @@ class _Parser(Tokens):
                 return ("s", "\\infty")
             if not word.isalpha():
                 raise Unreadable("text inside an expression")
-            return self.subscripted(_letter(word) if len(word) == 1 else ("s", word))
+            return self.subscripted(letter_of(word) if len(word) == 1 else ("s", word))
         if self.kind == "sign":
             if self.value in ("(", "[", "{", "\\{"):
                 return self.subscripted(self.group(depth))
@@ -240,7 +231,7 @@ class _Parser(Tokens):
             return self.root(depth)
         if len(word) > 3 and word[:-1] in FUNCTIONS or word[:-1] == "ln":  # sinx
             self.put("letters", word[-1])
-            return _apply(word[:-1], None, [self.factor(depth + 1)])
+            return applied(word[:-1], None, [self.factor(depth + 1)])
         if word == "pi":
             self.take()
             return ("c", "pi")
@@ -257,7 +248,7 @@ class _Parser(Tokens):
             self.put("letters", word[1:])
         else:
             self.take()
-        return self.subscripted(_letter(word[0]))
+        return self.subscripted(letter_of(word[0]))
 
     def subscripted(self, tree: Tree) -> Tree:
         """``tree`` with subscripts and primes made part of its name."""
@@ -327,7 +318,7 @@ class _Parser(Tokens):
         arguments = self.arguments(depth)
         if exponent == ("-", ("n", Fraction(1))) and "arc" + name in FUNCTIONS:
             name, exponent = "arc" + name, None
-        tree = _apply(name, base, arguments)
+        tree = applied(name, base, arguments)
         return tree if exponent is None else ("^", tree, exponent)
 
     def arguments(self, depth: int) -> list[Tree]:
@@ -368,7 +359,7 @@ class _Parser(Tokens):
                 low = self.argument(depth)
         body = self.product(depth + 1)
         if variable == "i":  # an index here, not the imaginary unit
-            body, high = _indexed(body), _indexed(high)
+            body, high = with_index(body), with_index(high)
         if name in ("sum", "prod") and variable:
             return (name, variable, low, high, body)
         return ("o", name + variable, low, high, body)
@@ -378,23 +369,3 @@ _ATOMS = frozenset(
     "frac sqrt cbrt binom lfloor lceil pi infty sum prod int lim "
     "overline vec hat bar dot ddot widehat overrightarrow mathbb angle triangle tilde".split()
 )
-
-
-def _letter(letter: str) -> Tree:
-    if letter == "e":
-        return ("c", "e")
-    return ("c", "i") if letter == "i" else ("s", letter)
-
-
-def _apply(name: str, base: Tree | None, arguments: list[Tree]) -> Tree:
-    if name == "sqrt" and len(arguments) == 1:
-        return ("^", arguments[0], ("/", ("n", Fraction(1)), ("n", Fraction(2))))
-    if name == "cbrt" and len(arguments) == 1:
-        return ("^", arguments[0], ("/", ("n", Fraction(1)), ("n", Fraction(3))))
-    if name == "lg":
-        return ("/", ("f", "ln", arguments[0]), ("f", "ln", ("n", Fraction(10))))
-    if name == "log":
-        top = ("f", "ln", arguments[0])
-        base = arguments[1] if len(arguments) == 2 else base
-        return top if base is None else ("/", top, ("f", "ln", base))
-    return ("f", name, *arguments)

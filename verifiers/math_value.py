@@ -35,7 +35,7 @@ from .math_number import (
 from .math_tokens import Tree
 
 # Where expressions are compared: below one, above one, far above, then with both signs. Whole numbers where whole numbers are counted.
-RANGES = ((0.1, 0.95), (1.0, 3.0), (13.0, 30.0), (4.0, 12.0), (0.1, 0.95))
+RANGES = ((0.1, 0.95), (1.0, 3.0), (130.0, 400.0), (60.0, 200.0), (0.1, 0.95))
 POINTS = len(RANGES)
 POSITIVE = 3  # the first of them; then all variables are negative, then some
 MAX_TERMS = 1_000  # of a sum or product that is written out
@@ -73,9 +73,10 @@ def probe(tree: Tree, whole: bool = False) -> Values:
 
 
 def _seen(tree: Tree, point: int, whole: bool) -> Number | None:
+    """The value at a point; None where it is of no use: too large, or by way of the root of a negative number, where branches are many."""
     try:
-        return _at(tree, point, whole)
-    except TooLarge:  # of no use at this point
+        return _at(tree, point, whole, point >= POSITIVE and not whole)
+    except TooLarge:
         return None
 
 
@@ -88,10 +89,12 @@ def counts(tree: Tree) -> bool:
     return any(isinstance(part, tuple) and counts(part) for part in tree)
 
 
-def _at(tree: Tree, point: int, whole: bool) -> Number | None:
+def _at(tree: Tree, point: int, whole: bool, real: bool = False) -> Number | None:
+    evaluator = _Evaluator(point, whole)
     try:
         with localcontext(CONTEXT):
-            return _Evaluator(point, whole).value(tree, {})
+            value = evaluator.value(tree, {})
+        return None if real and evaluator.left_reals else value
     except (Undefined, ZeroDivisionError):
         return None
     except ArithmeticError as error:  # decimal overflow or an invalid operation: beyond what is compared
@@ -111,6 +114,7 @@ def draw(name: str, point: int, whole: bool = False) -> Fraction:
 class _Evaluator:
     def __init__(self, point: int, whole: bool) -> None:
         self.point, self.whole = point, whole
+        self.left_reals = False  # by a root or a logarithm of a negative number
         self.steps = 0
 
     def value(self, tree: Tree, bound: Bindings) -> Number:
@@ -154,12 +158,17 @@ class _Evaluator:
         exponent = self.value(tree[2], bound)
         if tree[1] == ("c", "e"):
             return FUNCTIONS["exp"](exponent) if exponent else Fraction(1)
-        return power(self.value(tree[1], bound), exponent)
+        base = self.value(tree[1], bound)
+        result = power(base, exponent)
+        self.left_reals |= _is_real(base) and not _is_real(result)
+        return result
 
     def function(self, name: str, arguments: list[Number]) -> Number:
         if len(arguments) == 1 and name in FUNCTIONS:
-            return FUNCTIONS[name](arguments[0])
-        if name == "binom":
+            result = FUNCTIONS[name](arguments[0])
+            self.left_reals |= name == "ln" and _is_real(arguments[0]) and not _is_real(result)
+            return result
+        if name == "binom" and len(arguments) == 2:
             return binomial(*arguments)
         exact = [a for a in arguments if isinstance(a, Fraction)]
         if len(exact) < len(arguments) or not exact:

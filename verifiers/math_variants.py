@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_GROUPED = re.compile(r"(?<![\d.,])((?!0)\d{1,3}(?:,\d{3})+)(?![\d,]|\.\d+,)")
+GROUPED = re.compile(r"(?<![\d.,])((?!0)\d{1,3}(?:,\d{3})+)(?![\d,]|\.\d+,)")
 _INDIAN = re.compile(r"-?\d{1,2}(?:,\d\d)+,\d{3}")
 _MIXED = re.compile(r"(\d+)\s*and\s*(\d+\s*/\s*\d+|\\frac\s*(?:\{\s*\d+\s*\}|\d)\s*(?:\{\s*\d+\s*\}|\d))")
 _SCALES = {"dozen": "12", "hundred": "100", "thousand": "10^3", "million": "10^6", "billion": "10^9", "trillion": "10^{12}"}
@@ -53,9 +53,9 @@ def variants(text: str) -> list[str]:
         found.append(text.replace("\\mod", "\\bmod"))
     if re.search(r"\+ ?(?:c|K|\"?const)", text):
         found.append(re.sub(r'\+ ?(?:c|K|"?const(?:ant)?"?)$', "+C", text))  # of integration
-    grouped = _join(_GROUPED, ",", text)
+    grouped = _join(GROUPED, ",", text)
     if grouped != text:
-        found.insert(0, grouped)
+        found = [grouped] if re.search(r"(?<=\d),0", text) else [grouped, *found]  # 7,007 is no list
     elif re.fullmatch(r"-?\d+,\d+", text) and not re.fullmatch(r"-?(?!0)\d{1,3},\d{3}", text):
         found.append(text.replace(",", "."))  # 3,14
     if re.fullmatch(r"-?\d{1,3}(?:\.\d{3})+,\d+", text):

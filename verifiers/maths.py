@@ -26,6 +26,7 @@ MAX_SHOWN = 512
 
 _SPACE = re.compile(r"(?<!\d)\s+|\s+(?!\d)")  # 1 8 is not 18
 _SENTENCE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_QUOTED = re.compile(r'"[A-Za-z]{2,}"')
 _ROMAN = re.compile(r"[IVX]{2,6}")
 _AND = re.compile(r'[",\s]*(?:,|\band\b)[",\s]*')
 _NO_ANSWER = Verdict(0.0, Status.NO_ANSWER, None, None, "no_answer")
@@ -48,7 +49,7 @@ def verify_math(
     """
     expected = gold_text(gold)
     answer, marked = declared(completion, mode, last_number=last_number)
-    if not marked and answer is not None and isinstance(gold, str) and completion.strip() == gold.strip():
+    if not marked and mode == "lenient" and isinstance(gold, str) and completion.strip() == gold.strip():
         answer = expected
     if answer is None or not answer.strip():
         return _NO_ANSWER
@@ -134,6 +135,9 @@ def matches(
     letter = choice(gold)
     if letter and same_choice(letter, answer):
         return True
+    if _QUOTED.fullmatch(gold_plain) or _QUOTED.fullmatch(plain):
+        if words(gold_plain) == words(plain):
+            return True
     if same_choices(gold, answer):
         return True
     if _is_words(gold_plain) and _is_words(plain) and len(words(gold_plain)) > 1 and not isinstance(expected[0], Group):

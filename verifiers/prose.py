@@ -17,7 +17,7 @@ _CUE = re.compile(
     r"(?:(?:final|correct)\s+)?(?:\b(?:answer|ans|result|réponse|respuesta|resposta|risposta|antwort)\b(?:\s+finale?)?|答案|結果|结果|答え|정답|الجواب)"
     r"[\s*]*(?:(?:is|est|es|ist|é|è|equals|(?:should|must|would|will|has to|turns out to|comes out to) be)(?!\w)"
     r"|[:：=]|[-–→➡]+\s|应该是|[是为选は은]|هو"
-    r"|(?=\s[$\\(\[])|(?<=[Aa]nswer)[ *]*\n)[\s:：*]*",
+    r"|(?=\s[$\\(\[])|(?<=[Aa]ns)\.(?=\s)|(?<=[Aa]nswer)[ *]*\n)[\s:：*]*",
     re.IGNORECASE,
 )
 _FORMULA = re.compile(r"\$\$([^$]+)\$\$|(?<!\\)\$((?:[^$\\]|\\.)*)\$|\\\(((?:[^\\]|\\[^()])*)\\\)|\\\[((?:[^\\]|\\[^\[\]])*)\\\]")
@@ -31,14 +31,23 @@ _NUMBER = re.compile(
     r"|\d+\s\d+/\d+|(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?(?:[eE][-+]?\d+(?!\w))?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)\s?%?"
 )
 _STATES = re.compile(
-    r"(?:\b(?:is|are|be|equals?|by|gets?|gives?|it's|just|plain|to|than|approximately|about|exactly|only)|[=:：≈]|为|是|有|'s)[\s$€£*(\[\\]*$",
+    r"(?:\b(?:is|are|be|equals?|by|gets?|gives?|yields?|makes?|results in|it's|just|plain|to|approximately|about|exactly|only)"
+    r"|[=:：≈]|为|是|有|'s)[\s$€£*(\[\\]*$",
     re.I,
 )
-_REFUSED = re.compile(r"(?:not|never|neither|greater|less|more|fewer|larger|smaller|at least|at most|between|unknown)\b", re.I)
+_REFUSED = re.compile(
+    r"(?:not|never|neither|greater|less|more|fewer|larger|smaller|at least|at most|between|unknown|below|under|over|no (?:less|more))\b",
+    re.I,
+)
 _DENIED = re.compile(r"\bnot\b|n't\b|\b(?:or|either|at least|at most|more than|less than)\b", re.I)
 _CONCLUDES = re.compile(r"\b(?:so|thus|therefore|hence|total|altogether|gives us|leaves|left with|costs?)\b", re.I)
 _NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=\d)", re.I)
 _LEADING = re.compile(r"(?:(?:around|about|approximately|roughly|exactly|simply|just|either|an?|the|that|indeed|thus)\s+)+", re.I)
+_CONDITION = re.compile(  # what follows says for which values, or why
+    r"[,;]?\s+(?:when|where|which (?:occurs|happens)|because|since|given|attained|occurring|if|such"
+    r"|for (?:every|all|any|each|\$?[b-z]\b)|at \$?[a-z]\b)\b"
+    r"|\s+\(=|\s+\[[a-z]+\]|\s+\(\$?\d+ each"
+)
 _HEDGED = re.compile(r"\bor\s+$")
 _SENTENCE = re.compile(r"\.(?=\s|$|\*)|。|\n|！|!(?=\s|$)")
 _IS = re.compile(r"\b(?:is|are|equals|be)\b|(?<![<>!])=")
@@ -122,6 +131,7 @@ def _announced(rest: str) -> str | None:
         return formula
     end = _SENTENCE.search(rest)
     sentence = rest[: end.start()] if end else rest
+    sentence = _without_condition(sentence)
     letter = _LETTER.match(sentence)
     if letter:
         return letter[1]
@@ -157,6 +167,14 @@ def _expression(text: str) -> str | None:
         position = token.end()
     found = _LOOSE_END.sub("", text[start:position])
     return found if number and found.count("(") == found.count(")") else None
+
+
+def _without_condition(sentence: str) -> str:
+    """``sentence`` up to "when x = 2", "because ...", if there is a value before it."""
+    for match in _CONDITION.finditer(sentence):
+        if any(c.isdigit() for c in sentence[: match.start()]):
+            return sentence[: match.start()] + ("." if sentence.rstrip().endswith(".") else "")
+    return sentence
 
 
 def _balanced_dollars(text: str) -> bool:
@@ -199,6 +217,8 @@ def _last_formulas(text: str) -> tuple[int, str] | None:
 
 
 def _stated(text: str, last_number: bool) -> str | None:
+    start = max((match.end() for match in _SENTENCE.finditer(text, 0, max(len(text) - 2, 0))), default=0)
+    text = text[:start] + _without_condition(text[start:])
     found: list[tuple[int, str]] = []
     formula = _last_formulas(text) if _balanced_dollars(text) else None
     if formula:
