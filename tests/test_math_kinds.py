@@ -63,7 +63,7 @@ BOXED = {
     "absolute values": ("|x-7|", ["|7-x|", r"\sqrt{(x-7)^2}"], ["7-x", "x-7"]),
     "greatest common divisor": ("14", [r"\gcd(42,28)", r"\max\{9,14\}", r"\operatorname{lcm}(7,2)"], [r"\min\{9,14\}"]),
     "bases": ("1202_3", ["(1202)_3", r"1202_{\text{three}}", "1202_{(3)}", "1202"], ["1202_4", "47"]),
-    "congruences": (r"x\equiv 3\pmod{11}", ["3", r"3\pmod{11}", "3 (mod 11)"], [r"3\pmod{12}", "8"]),
+    "congruences": (r"x\equiv 3\pmod{11}", ["3", r"3\pmod{11}", "3 (mod 11)"], [r"3\pmod{12}", r"x\equiv 3\pmod{22}", "8"]),
     "families": (
         r"x=\frac{\pi}{6}+2k\pi, k\in\mathbb{Z}",
         [r"\frac{\pi}{6}+2k\pi", r"\frac{\pi}{6}+2n\pi \quad (n \in \mathbb{Z})", r"x=2m\pi+\frac{\pi}{6}, m \in Z"],
@@ -180,6 +180,8 @@ BOXED |= {
         [r"\begin{cases}3+x&\text{if }x\ge0\\-x&\text{if }x<0\end{cases}"],
         [r"\begin{cases}x+3&x>0\\-x&x<0\end{cases}"],
     ),
+    "units behind a name": (r"x=5\text{ cm}", ["5", r"x=5\text{ cm}"], [r"x=5\text{ m}", r"x=5\text{ cm}^2"]),
+    "row gaps": (r"\begin{pmatrix}1\\2\end{pmatrix}", [r"\begin{pmatrix}1\\[4pt]2\end{pmatrix}"], [r"\begin{pmatrix}1\\42\end{pmatrix}"]),
     "two-letter words": (r"\text{up}", ["up", r"\text{Up}", "UP"], [r"\text{down}", "pu"]),
     "long chains": ("149", ["+".join("1" * 149)], ["+".join("1" * 148), "+".join("1" * 600), "3" + "!" * 340, "x " * 600]),
     "nothing behind approx": ("5", [], [r"n \approx", r"\approx", "binom(2)", r"2 2/3\frac12"]),

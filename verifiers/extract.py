@@ -27,7 +27,7 @@ _RUN_ON = re.compile(
     r"(?:Question|Problem|Exercise)\s+\d+[ \t*]*\n)"
     r"|<\|im_start\|>\s*user|<\|user\|>|<start_of_turn>\s*user"
 )
-_ANSWERED = re.compile(r"####[^\n]{0,80}\d|\\boxed\s?\{|</answer>|[Aa]nswer(?: is|:)[^\n]{0,40}?(?:\d|\$|\\)")
+_ANSWERED = re.compile(r"(?<!#)####(?!#)[^\n]{0,80}\d|\\boxed\s?\{|</answer>|[Aa]nswer(?: is|:)[^\n]{0,40}?(?:\d|\$|\\)")
 _HEADING = re.compile(  # "#### Final Answer" opens a section, it states nothing
     r"\**(?:final|answer|solution|step|verification|conclusion|explanation|check|summary|result|analysis|reasoning)\b[^=:$\\]*[:*]*", re.I
 )

@@ -26,6 +26,7 @@ from .math_variants import GROUPED, variants
 MAX_ANSWER = 4_000
 MAX_ITEMS = 100
 MAX_DEPTH = 8
+MAX_LAYERS = 12  # of braces, labels and marks around an answer
 
 _DECIMAL = re.compile(r"-?\s*(\d*)\.(\d+)\s*(?:[eE]([-+]?\d{1,4})|\s*\*\s*10\s*\^\s*(?:\{\s*([-+]?\d{1,4})\s*\}|(\d{1,4}))|\s*\\dots)?")
 _BASE = re.compile(  # 101_2, (101)_{two}, 1F_{16}
@@ -81,7 +82,7 @@ def read(raw: str) -> tuple[str, tuple[Answer, ...]]:
 
 def tidy(text: str) -> str:
     """``text`` without what stands around an answer: blanks, closing punctuation, a brace pair, "the answer is"."""
-    while True:
+    for _ in range(MAX_LAYERS):
         before = text
         text = text.strip().rstrip(".,;: ").rstrip()
         while text.endswith("\\\\") or (text.endswith("\\") and not text.endswith("\\\\")):
@@ -98,7 +99,8 @@ def tidy(text: str) -> str:
         if text.startswith(("*", "'", "#")) or text.endswith("*"):
             text = text.strip("* ") if "*" in (text[0], text[-1]) else text.strip("' ").lstrip("#")
         if text == before:
-            return text
+            break
+    return text
 
 
 def read_one(text: str, depth: int = 0) -> Answer:

@@ -31,7 +31,7 @@ def choice(text: str) -> Choice | None:
 def labelled(text: str) -> tuple[Choice, str] | None:
     """The letter and what stands behind it: ``(C) 42``."""
     match = _LABELLED.match(text[:200])
-    if match is None or len(_OTHER.findall(text[:200])) > 1:
+    if match is None or re.search(r"\b(?:not|or)\b", text[:200]) or len(_OTHER.findall(text[:200])) > 1:
         return None
     return Choice(match[1], True), text[match.end() - 1 :].strip()
 

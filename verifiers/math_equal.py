@@ -72,6 +72,8 @@ def states_value(equation: Equation) -> bool:
 
 def _equations(gold: Equation, answer: Equation, precision: Precision) -> bool:
     right, other = gold.right, answer.right
+    if isinstance(right, Value) and isinstance(other, Value) and not compatible(right.unit, other.unit):
+        return False
     if states_value(gold) and states_value(answer):
         if _same_left(gold, answer):
             if gold.arguments and answer.arguments and gold.arguments != answer.arguments and len(gold.arguments) == len(answer.arguments):

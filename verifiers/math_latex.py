@@ -50,6 +50,7 @@ _FONT_SWITCH = re.compile(r"\{\s*\\(?:rm|bf|it|sf|tt)\b([^{}\\]*)\}|\\(?:rm|bf|i
 _OUTWARD = re.compile(r"\\left\s*\]|\\right\s*\[|\\(?:left|right)\s*\.")
 _NOT = re.compile(r"\\not\s*(=|\\in\b)")
 _FIXES: tuple[tuple[str, re.Pattern[str], str], ...] = (  # what must occur for the rule to matter, the rule
+    ("\\\\[", re.compile(r"\\\\\[\s*-?[\d.]+\s*(?:pt|em|ex|mm|cm|in)\s*\]"), r"\\\\\\\\"),
     ("=/", re.compile(r"=/=?"), r"\\ne "),
     ("<>", re.compile("<>"), r"\\ne "),
     ("^", re.compile(r"\^\s*\^"), "^"),

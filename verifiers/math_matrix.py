@@ -13,6 +13,7 @@ from .math_tokens import Tree, Unreadable
 
 MAX_ROWS = 30
 MAX_PRODUCT = 6  # rows and columns of a matrix that is multiplied
+MAX_FACTORS = 3
 
 _ENVIRONMENT = re.compile(r"\\begin \{([a-zA-Z]*)\*?\}((?:(?!\\begin).)*?)\\end \{\1\*?\}", re.DOTALL)
 _TRANSPOSED = re.compile(r"\s*\^\s*\{?\s*(?:\"?T\"?|\\top|\\intercal)\s*\}?")
@@ -104,6 +105,8 @@ def _product(term: str, read: Callable[[str], Answer]) -> list[list[Tree]]:
     product: list[list[Tree]] | None = None
     scale: Tree = ("n", Fraction(1))
     position = 0
+    if term.count("\\begin") > MAX_FACTORS:
+        raise Unreadable("a product of too many matrices")
     while position < len(term):
         match = _ENVIRONMENT.search(term, position)
         between = term[position : match.start() if match else len(term)].strip().strip("*").strip()

@@ -159,6 +159,8 @@ class _Evaluator:
         if tree[1] == ("c", "e"):
             return FUNCTIONS["exp"](exponent) if exponent else Fraction(1)
         base = self.value(tree[1], bound)
+        if not isinstance(base, Fraction) and isinstance(exponent, Fraction):
+            self.steps += abs(int(exponent))  # so many multiplications of long numbers
         result = power(base, exponent)
         self.left_reals |= _is_real(base) and not _is_real(result)
         return result
