@@ -144,7 +144,7 @@ def _boxes(text: str, start: int) -> str | None:
 
 def _last_box(text: str, start: int = 0) -> tuple[int, int] | None:
     """(start, end) of the content of the last box, end -1 where it is not closed; None where there is no box."""
-    opened = max(text.rfind(box, start) for box in ("\\boxed{", "\\fbox{", "\\boxed {", "\\boxed\n{"))
+    opened = max(text.rfind(box, start) for box in ("\\boxed{", "\\fbox{", "\\boxed {", "\\boxed  {", "\\boxed\n{"))
     if opened < 0:
         return None
     opened = text.index("{", opened) + 1

@@ -9,7 +9,7 @@ _COMMANDS = re.compile(
     r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|rm|bf|[Ll]arge|LARGE|[Hh]uge|displaystyle|boldsymbol)\b|[{}$*\s]|\\[ ,()\[\]]"
 )
 _CHOICE = re.compile(r"(?:(?:the)?(?:correct)?(?:option|choice|answer)(?:is)?)?:?(\(?)([A-Ja-j])(\)?)[.:,;]?", re.IGNORECASE)
-_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])(?:[).:]|\s+[-–])[\s}\\]+\S")
+_LABELLED = re.compile(r"\s*(?:\\text(?:bf)?\s*\{)?\s*\(?([A-J])(?:[).:]|\s+[-–])[\s}\\]+[^\s+*/^=-]")
 _SEVERAL = re.compile(r"[A-J](?:(?:,|;|and|,and)?[A-J])+")
 _OTHER = re.compile(r"(?<![A-Za-z])[A-J][).]")
 
@@ -47,7 +47,7 @@ def same_choice(gold: Choice, answer: str) -> bool:
     found = choice(answer)
     if found is None:
         with_content = labelled(answer)
-        return with_content is not None and with_content[0].letter == gold.letter.upper()
+        return with_content is not None and with_content[0].letter == (gold.letter.upper() if gold.marked else gold.letter)
     if gold.marked or found.marked:
         return gold.letter.upper() == found.letter.upper()
     return gold.letter == found.letter

@@ -46,9 +46,6 @@ def equation(sides: list[str], read: Callable[[str], Answer]) -> Answer:
     if function:
         arguments = tuple(name.strip() for name in function[2].split(","))
         return Equation(None, re.sub(r"[\s{}]", "", left.rpartition("(")[0]), arguments, right)
-    if len(sides) > 2 and isinstance(right, Value) and not variables(right.tree):
-        if any(isinstance(value, Value) and not variables(value.tree) for value in map(read, sides[1:-1])):
-            return Equation(None, "", (), right)  # m + n = 10 + 7 = 17
     terms = len(split(left, _TERM)) > 1  # then it is an equation to solve, not the name of what the right side is
     try:
         tree = parse_expression(left)
@@ -59,6 +56,9 @@ def equation(sides: list[str], read: Callable[[str], Answer]) -> Answer:
         raise
     if tree[0] == "s":
         return _named(tree, right)
+    if len(sides) > 2 and isinstance(right, Value) and not variables(right.tree):
+        if any(isinstance(value, Value) and not variables(value.tree) for value in map(read, sides[1:-1])):
+            return Equation(None, "", (), right)  # m + n = 10 + 7 = 17
     if not isinstance(right, Value):
         return Equation(None if isinstance(right, Matrix) else tree, "", (), right)  # A^{-1} = ...
     if not variables(tree):

@@ -23,7 +23,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"<([^<>=|]*,[^<>=|]*)>", r"(\1)"),
         (r"([a-z])\s*(?:\||:)\s*(.*(?<![a-z])\1(?![a-z]).*)", r"\2"),  # x | x < 3, its braces lost
         (r"[a-z]\s*:\s*([a-z])\s*\\mapsto (.*)", r"y=\2"),
-        (r"[A-Z]\s*(\([^()]*,[^()]*\))", r"\1"),  # the point P(3, -2)
+        (r"(?-i:[A-Z])\s*(\([^()]*,[^()]*\))", r"\1"),  # the point P(3, -2)
         (r'"?\s*(?:all )?(?:the )?integers?\s*"?', r"\\mathbb {Z}"),
         (r"[a-z]\s*\\to (\s*[^,]*)", r"\1"),
     )

@@ -104,6 +104,7 @@ _COMMANDS = {
     "overline": "bar",
     "vec": "overrightarrow",
     "mathbb": "Bbb",
+    "bmod": "mod",
     "\\mathbb {R}": "R Reals",
     "^\\circ ": "degree degrees textdegree",
     "phi": "varphi",

@@ -35,7 +35,7 @@ _QUOTED = re.compile(r'^(.*?[^\s"/*^])\s*((?:"[^"]*"' + _POWER + r"\s*[/*]?\s*)+
 _EXPONENT = re.compile(r"\^\s*\{?\s*(-?\d)\s*\}?")
 _DEGREES = re.compile(r'\s*\^?\s*\{?\s*\\circ\s*\}?\s*(?:"?\s*[CF]\s*"?$)?|(?<=\d)\s*\^\s*\{?\s*"?o"?\s*\}?$')
 _TURNED = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)\b")  # an angle inside a function is no unit
-_MODULUS = re.compile(r'\s*\\p?mod\s*\{?\s*(\d+|[a-z])\s*\}?\s*$|\s*\(\s*(?:\\b?mod|"?mod"?)\s*\{?\s*(\d+|[a-z])\s*\}?\s*\)$')
+_MODULUS = re.compile(r'\s*\\pmod\s*\{?\s*(\d+|[a-z])\s*\}?\s*$|\s*\(\s*(?:\\b?mod|"?mod"?)\s*\{?\s*(\d+|[a-z])\s*\}?\s*\)$')
 _ORDINAL = re.compile(r'\s*\^\s*\{?\s*"?\s*(?:th|st|nd|rd)\s*"?\s*\}?$|(?<=\d)(?:th|st|nd|rd)$')
 _PLAIN = re.compile(r"^(.*[\d)}\]!])(\s*)([A-Za-z][A-Za-z .,'/-]*?)" + _POWER + "$", re.DOTALL)
 _NOON = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)

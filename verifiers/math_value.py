@@ -38,6 +38,7 @@ from .math_tokens import Tree
 RANGES = ((0.1, 0.95), (1.0, 3.0), (130.0, 400.0), (60.0, 200.0), (0.1, 0.95))
 POINTS = len(RANGES)
 POSITIVE = 3  # the first of them; then all variables are negative, then some
+STRICT = 2  # the first of them, where non-real values count as well: elsewhere branches differ
 MAX_TERMS = 1_000  # of a sum or product that is written out
 MAX_SERIES_BITS = 8_000  # of the denominator while it is written out
 MAX_STEPS = 4_000
@@ -64,32 +65,33 @@ def variables(tree: Tree) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def probe(tree: Tree, whole: bool = False) -> Values:
+def probe(tree: Tree, whole: frozenset[str] = frozenset()) -> Values:
     """The values of ``tree``: one if it is constant, else one a point; None where undefined or, with variables, too large. Raises TooLarge.
 
-    ``whole`` gives the variables positive whole values.
+    The variables in ``whole`` have positive whole values.
     """
     return tuple(_seen(tree, point, whole) for point in range(POINTS)) if variables(tree) else (_at(tree, 0, whole),)
 
 
-def _seen(tree: Tree, point: int, whole: bool) -> Number | None:
+def _seen(tree: Tree, point: int, whole: frozenset[str]) -> Number | None:
     """The value at a point; None where it is of no use: too large, or by way of the root of a negative number, where branches are many."""
     try:
-        return _at(tree, point, whole, point >= POSITIVE and not whole)
+        return _at(tree, point, whole, point >= STRICT)
     except TooLarge:
         return None
 
 
-def counts(tree: Tree) -> bool:
-    """Whether ``tree`` has something that is defined for whole numbers only: n!, binomials, sums up to n."""
-    if tree[0] in ("sum", "prod") and variables(tree[2]) | variables(tree[3]):
-        return True
-    if tree[0] == "f" and tree[1] in ("fact", "binom", "gcd", "lcm", "mod") and variables(tree):
-        return True
-    return any(isinstance(part, tuple) and counts(part) for part in tree)
+def counters(tree: Tree) -> frozenset[str]:
+    """The variables for which ``tree`` is defined at whole numbers only: the n of n!, of binomials, of sums up to n."""
+    found: frozenset[str] = frozenset()
+    if tree[0] in ("sum", "prod"):
+        found = variables(tree[2]) | variables(tree[3])
+    elif tree[0] == "f" and tree[1] in ("fact", "binom", "gcd", "lcm", "mod"):
+        found = variables(tree)
+    return found.union(*(counters(part) for part in tree if isinstance(part, tuple)))
 
 
-def _at(tree: Tree, point: int, whole: bool, real: bool = False) -> Number | None:
+def _at(tree: Tree, point: int, whole: frozenset[str], real: bool = False) -> Number | None:
     evaluator = _Evaluator(point, whole)
     try:
         with localcontext(CONTEXT):
@@ -105,14 +107,16 @@ def draw(name: str, point: int, whole: bool = False) -> Fraction:
     """The value that the variable ``name`` has at ``point``: fixed, in its range."""
     seed = zlib.crc32(f"{name}:{point}".encode("utf-8", "replace"))
     if whole:
-        return Fraction(2 + seed % (7 + 3 * point))
+        count = 2 + seed % (7 + 3 * point)
+        pattern = zlib.crc32(name.encode("utf-8", "replace")) % (2**POINTS - 2) + 1  # even at some points, odd at others
+        return Fraction(count + (count + (pattern >> point)) % 2)
     low, high = RANGES[point]
     value = Fraction(int(low * 100_003) + seed % int((high - low) * 100_003), 100_003)
     return -value if point == POSITIVE or (point > POSITIVE and seed >> 8 & 1) else value
 
 
 class _Evaluator:
-    def __init__(self, point: int, whole: bool) -> None:
+    def __init__(self, point: int, whole: frozenset[str]) -> None:
         self.point, self.whole = point, whole
         self.left_reals = False  # by a root or a logarithm of a negative number
         self.steps = 0
@@ -152,7 +156,7 @@ class _Evaluator:
     def free(self, name: str) -> Number:
         if name == "\\infty":
             raise Undefined("infinity is no number")
-        return draw(name, self.point, self.whole)
+        return draw(name, self.point, name in self.whole)
 
     def power(self, tree: Tree, bound: Bindings) -> Number:
         exponent = self.value(tree[2], bound)
@@ -217,27 +221,27 @@ def same(a: Tree, b: Tree) -> bool:
     names = variables(a) ^ variables(b)
     if "\\infty" in names:
         return False
-    whole = counts(a) or counts(b)
+    whole = counters(a) | counters(b)
     left, right = _spread(a, whole), _spread(b, whole)
     if names and not (variables(a) and variables(b)):  # one side is a constant: the variables of the other must cancel out
         return all(x is not None and y is not None and close(x, y) for x, y in zip(left, right))
     agreed = 0
     for point, (x, y) in enumerate(zip(left, right)):
         if x is None or y is None:
-            if (x is None) != (y is None) and point < POSITIVE and not whole:
+            if (x is None) != (y is None) and point < STRICT and not whole:
                 return False
             continue
-        if point >= POSITIVE and not whole and not (_is_real(x) and _is_real(y)):
+        if point >= STRICT and not (_is_real(x) and _is_real(y)):
             continue  # the root of a negative number: principal value or real root, both are in use
         if not close(x, y):
             return False
         agreed += 1
     if agreed > 1 and not whole and (_rounds(a) or _rounds(b)):
-        return all(x is None or y is None or close(x, y) for x, y in zip(_spread(a, True), _spread(b, True)))
+        return all(x is None or y is None or close(x, y) for x, y in zip(_spread(a, variables(a)), _spread(b, variables(b))))
     return agreed > 1
 
 
-def _spread(tree: Tree, whole: bool) -> Values:
+def _spread(tree: Tree, whole: frozenset[str]) -> Values:
     values = probe(tree, whole)
     return values * POINTS if len(values) == 1 else values
 
@@ -255,7 +259,7 @@ def key_of(tree: Tree) -> str:
     """A text that is the same for equal expressions."""
     if "\\infty" in variables(tree):
         return "".join(("oo" if tree == ("s", "\\infty") else "-oo" if tree == ("-", ("s", "\\infty")) else repr(tree)).split())
-    values = probe(tree, not _rounds(tree))
+    values = probe(tree, frozenset() if _rounds(tree) else variables(tree))
     if len(values) == 1:
         return "undefined" if values[0] is None else digits(values[0])
     first = tuple(None if value is None else digits(value) for value in values[:3])
@@ -275,5 +279,7 @@ def ratio_key(tree: Tree, signed: bool = False) -> str:
 
 
 def _rounds(tree: Tree) -> bool:
-    """Whether ``tree`` has a function that tells whole numbers from others."""
-    return tree[:2] in (("f", "floor"), ("f", "ceil")) or any(isinstance(part, tuple) and _rounds(part) for part in tree)
+    """Whether ``tree`` has a function that is special at whole numbers."""
+    return (tree[0] == "f" and tree[1] in ("floor", "ceil", "sin", "cos", "tan", "cot")) or any(
+        isinstance(part, tuple) and _rounds(part) for part in tree
+    )

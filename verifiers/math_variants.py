@@ -49,8 +49,6 @@ def variants(text: str) -> list[str]:
             )
     if re.search(r"\de[-+]?\d", text):
         found.append(re.sub(r"(?<=\d)e(?=[-+]?\d)", "*e", text))  # 2e-1, e being Euler's number
-    if "\\mod" in text:
-        found.append(text.replace("\\mod", "\\bmod"))
     if re.search(r"\+ ?(?:c|K|\"?const)", text):
         found.append(re.sub(r'\+ ?(?:c|K|"?const(?:ant)?"?)$', "+C", text))  # of integration
     grouped = _join(GROUPED, ",", text)

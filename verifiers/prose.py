@@ -30,7 +30,7 @@ _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _BRACKETED = re.compile(r"\[([^\[\]\n]{1,100})\]")
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.)}])(?:-(?:\\?\$(?=\d))?)?(?:\\?[dt]?frac\s*\{[^{}]{1,40}\}\s*\{[^{}]{1,40}\}"
-    r"|\d+\s\d+/\d+|(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?(?:[eE][-+]?\d+(?!\w))?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)\s?%?"
+    r"|\d+\s\d+/\d+|(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?(?:[eE][-+]?\d+(?!\w))?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?!\d|[b-fh-kn-rt-z](?![A-Za-z]))\s?%?"
 )
 _STATES = re.compile(
     r"(?:\b(?:is|are|be|equals?|by|gets?|gives?|yields?|makes?|results in|it's|just|plain|to|approximately|about|exactly|only)"
@@ -44,7 +44,7 @@ _REFUSED = re.compile(
 _DENIED = re.compile(r"\bnot\b|n't\b|\b(?:or|either|at least|at most|more than|less than)\b", re.I)
 _CONCLUDES = re.compile(r"\b(?:so|thus|therefore|hence|total|altogether|gives us|leaves|left with|costs?)\b", re.I)
 _NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=\d)", re.I)
-_LEADING = re.compile(r"(?:(?:around|about|approximately|roughly|exactly|simply|just|either|an?|the|that|indeed|thus)\s+)+", re.I)
+_LEADING = re.compile(r"(?:(?:around|about|approximately|roughly|exactly|simply|just|either|(?-i:an?)|the|that|indeed|thus)\s+)+", re.I)
 _CONDITION = re.compile(  # what follows says for which values, or why
     r"[,;]?\s+(?:when|where|which (?:occurs|happens)|because|since|given|attained|occurring|if|such"
     r"|for (?:every|all|any|each|\$?[b-z]\b)|at \$?[a-z]\b)\b"
@@ -66,7 +66,7 @@ _WORD = re.compile(r"(?<!\\)(?<![A-Za-z])[A-Za-z]{3,}")
 _SMALL_WORD = re.compile(r"\b(?:it|so|is|he|we|to|of|in|at|by|as|my|i)\b(?!\s*[=(,^+*/])", re.I)
 _SYMBOL = "".join(map(re.escape, map(chr, (code for code, plain in CHARACTERS.items() if code > 127 and plain.strip(" .;")))))
 _TOKEN = re.compile(  # of an expression in the middle of a sentence
-    r"\s*(?:(?P<number>\d(?:[\d,]*\d)?(?:\.\d+)?(?:[eE][-+]?\d+)?%?|\.\d+)|\\[A-Za-z]+"
+    r"\s*(?:(?P<number>\d(?:[\d,]*\d)?(?:\.\d+)?(?:[eE][-+]?\d+)?%?|\.\d+)|\\(?!text|mathrm|mbox)[A-Za-z]+"
     rf"|(?:{'|'.join(sorted(FUNCTIONS | {'sqrt', 'pi'}, key=len, reverse=True))})(?![A-Za-z])|(?P<joint>and|or)\b"
     r"|(?:hundred|thousand|million|billion|trillion|dozen)s?\b"
     rf"|[-+*/^=<>()\[\]{{}}|:!_{_SYMBOL}]|,"
@@ -168,7 +168,8 @@ def _expression(text: str) -> str | None:
         before = token.lastgroup or ""
         position = token.end()
     found = _LOOSE_END.sub("", text[start:position])
-    return found if number and found.count("(") == found.count(")") else None
+    balanced = found.count("(") == found.count(")") and found.count("{") == found.count("}")
+    return found if number and balanced else None
 
 
 def _without_condition(sentence: str) -> str:
