@@ -50,7 +50,7 @@ _PLUS_MINUS = re.compile(r"\\(p|m)[mp](?![a-z])")
 _LABEL = re.compile(  # maximum: 5; The area is 12
     r'"?\s*[A-Za-z]{3,}[A-Za-z ]*"?\s*:\s*"?(?=\s*[^\s"])|"[A-Za-z ]*[:,]\s*"(?=\s*\S)|'
     r'"?\s*(?:The|So|Thus|Hence|Therefore)\b[A-Za-z ,"]{3,200}\b(?:is|are|equals)\s*"?\s*(?=[\d\\(-])|'
-    r"\\(?:Rightarrow|Longrightarrow|rightarrow|implies|therefore)(?![a-z])"
+    r"\\(?:Rightarrow|Longrightarrow|to|implies|therefore)(?![a-z])"
 )
 _MINUTES = re.compile(r"(-?\d+)\s*(?:\^\s*\{?\s*)?\\circ\s*\}?\s*(\d+)\s*'(?:\s*(\d+)\s*(?:''|\"))?")
 _PERCENT = re.compile(

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 from .math_forms import Value
-from .math_number import CONTEXT, Number, close, to_complex
+from .math_number import CONTEXT, SMALLEST, Number, close, to_complex
 from .math_tokens import Tree
 from .math_units import compatible
 from .math_value import constant, same, variables
@@ -48,11 +48,16 @@ def _trees(left: Tree, right: Tree, gold: Value, answer: Value, precision: Preci
     if a is None or b is None:
         return same(left, right)
     if close(a, b):
-        return True
+        return _tiny(a) == _tiny(b)
     with localcontext(CONTEXT):
         if isinstance(precision, int | float) and _within(a, b, precision):
             return True
         return _decimals(a, b, gold, answer)
+
+
+def _tiny(x: Number) -> bool:
+    """Not zero, but far below what rounding leaves of a zero."""
+    return not isinstance(x, Fraction) and 0 < abs(x.re) + abs(x.im) < SMALLEST
 
 
 def _within(a: Number, b: Number, precision: float) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from .math_forms import Answer, Equation, Group, Matrix, Value
 from .math_parser import parse_expression
 from .math_split import split
+from .math_symbols import FUNCTIONS
 from .math_tokens import Tree, Unreadable
 from .math_value import variables
 
@@ -43,7 +44,7 @@ def equation(sides: list[str], read: Callable[[str], Answer]) -> Answer:
     if not left:
         return right
     function = _FUNCTION.fullmatch(left)
-    if function:
+    if function and function[1].lstrip("\\") not in FUNCTIONS:
         arguments = tuple(name.strip() for name in function[2].split(","))
         return Equation(None, re.sub(r"[\s{}]", "", left.rpartition("(")[0]), arguments, right)
     terms = len(split(left, _TERM)) > 1  # then it is an equation to solve, not the name of what the right side is

@@ -313,8 +313,6 @@ def close(a: Number, b: Number) -> bool:
         with localcontext(CONTEXT):
             p, q = to_complex(a), to_complex(b)
             size = max(abs(p.re) + abs(p.im), abs(q.re) + abs(q.im))
-            if 0 < size < SMALLEST:  # far below what rounding leaves of a zero: two tiny numbers
-                return abs(p.re - q.re) + abs(p.im - q.im) <= TOLERANCE * size
             return abs(p.re - q.re) + abs(p.im - q.im) <= TOLERANCE * (size if size > TOLERANCE else ONE)
     except (ArithmeticError, TooLarge):
         return False

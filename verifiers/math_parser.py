@@ -47,6 +47,8 @@ class _Parser(Tokens):
             tree = ("-", tree)
         while self.kind == "sign" and self.value in ("+", "-"):
             sign = self.take()
+            if self.kind == "sign" and self.value in ("+", "-"):  # a - -b
+                sign = "+" if self.take() == sign else "-"
             right = self.product(depth)
             tree = ("+", tree, right if sign == "+" else ("-", right))
         return tree
@@ -147,7 +149,7 @@ class _Parser(Tokens):
             sign = self.take()
             tree = self.exponent(depth + 1)
             return ("-", tree) if sign == "-" else tree
-        if self.kind == "letters" and len(self.value) > 1:
+        if self.kind == "letters" and len(self.value) > 1 and self.value not in PLAIN_FUNCTIONS:
             letters = self.value
             self.put("letters", letters[1:])
             return letter_of(letters[0])
@@ -223,7 +225,9 @@ class _Parser(Tokens):
 
     def letters(self, depth: int) -> Tree:
         word = self.value
-        if word in PLAIN_FUNCTIONS and (self.after() in ("(", "{", "^", "[") or (word in FUNCTIONS and (len(word) > 2 or word == "ln"))):
+        if word in PLAIN_FUNCTIONS and (
+            self.after() in ("(", "{", "^", "[") or (word in FUNCTIONS and (len(word) > 2 or word in ("ln", "lg")))
+        ):
             self.take()
             return self.call(PLAIN_FUNCTIONS[word], depth)
         if word == "sqrt" and self.after() == "[":
@@ -330,7 +334,9 @@ class _Parser(Tokens):
                 found.append(self.sum(depth + 1))
             self.want(_CLOSING[opening])
             return found
+        sign = self.take() if self.kind == "sign" and self.value in ("+", "-") else "+"  # sin -a
         tree = self.factor(depth + 1)
+        tree = tree if sign == "+" else ("-", tree)
         while (
             self.starts_factor()
             and self.kind in ("letters", "command", "number")
@@ -340,13 +346,21 @@ class _Parser(Tokens):
             tree = ("*", tree, self.factor(depth + 1))
         return [tree]
 
+    def bound(self, depth: int) -> Tree:
+        """One letter without a subscript of its own, as the a of ``\\int^b_a``, or an argument."""
+        if self.kind != "letters":
+            return self.argument(depth)
+        letters = self.value
+        self.put("letters", letters[1:]) if len(letters) > 1 else self.take()
+        return letter_of(letters[0])
+
     def big(self, name: str, depth: int) -> Tree:
         low: Tree = ("s", "")
         high: Tree = ("s", "")
         variable = ""
         while self.kind == "sign" and self.value in ("_", "^"):
             if self.take() == "^":
-                high = self.argument(depth)
+                high = self.bound(depth)
                 continue
             if self.value == "{":
                 self.take()
@@ -356,7 +370,7 @@ class _Parser(Tokens):
                 low = self.sum(depth + 1)
                 self.want("}")
             else:
-                low = self.argument(depth)
+                low = self.bound(depth)
         body = self.product(depth + 1)
         if variable == "i":  # an index here, not the imaginary unit
             body, high = with_index(body), with_index(high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 from .math_forms import Answer, Equation, Group, Relation, Sets, Value
 from .math_number import CONTEXT, TooLarge, Undefined, digits, real
@@ -88,7 +89,10 @@ def _end(tree: Tree, closed: bool) -> End:
 
 
 def _solved(relation: Relation) -> tuple[str, list[Piece]]:
-    """``a < x <= b``, ``x > 3``, ``x != 3``: one lone variable, constant bounds."""
+    """``a < x <= b``, ``x > 3``, ``x != 3``, ``|x| < 3``, ``0 < f(x) < 1``: one lone variable, constant bounds."""
+    sides = tuple(map(_lone, relation.sides))
+    absolute = sides != relation.sides and any(side[:2] == ("f", "abs") for side in relation.sides)
+    relation = Relation(sides, relation.signs)
     at = [i for i, side in enumerate(relation.sides) if side[0] == "s" and side != _INFINITY]
     if len(at) != 1 or any(variables(side) - {"\\infty"} for i, side in enumerate(relation.sides) if i != at[0]):
         raise ValueError("not solved")
@@ -104,7 +108,28 @@ def _solved(relation: Relation) -> tuple[str, list[Piece]]:
         else:
             part = [(_LOW, bound)] if "<" in sign else [(bound, _HIGH)]
         result = _meet(result, part)
+    if absolute:  # what was said of |x|
+        zero = _end(("n", Fraction(0)), True)
+        result = _meet(result, [(zero, _HIGH)])
+        result = _union(result + [(_negated(high), _negated(low)) for low, high in result])
     return name, result
+
+
+def _lone(side: Tree) -> Tree:
+    """The variable of |x|; f(x) as one name."""
+    if side[:2] == ("f", "abs") and side[2][0] == "s":
+        return side[2]
+    if side[0] == "*" and side[1][0] == side[2][0] == "s" and side[1][1] in ("f", "g", "h"):
+        return ("s", f"{side[1][1]}({side[2][1]})")
+    return side
+
+
+def _negated(end: End) -> End:
+    place, name, closed = end
+    bare = name.lstrip("~")
+    if bare != "0":
+        name = name[: len(name) - len(bare)] + (bare[1:] if bare[0] == "-" else f"-{bare}")
+    return -place, name, closed
 
 
 def _union(pieces: list[Piece]) -> list[Piece]:

@@ -103,6 +103,7 @@ _COMMANDS = {
     ")": "rangle",
     "overline": "bar",
     "vec": "overrightarrow",
+    "to": "rightarrow longrightarrow",
     "mathbb": "Bbb",
     "bmod": "mod",
     "\\mathbb {R}": "R Reals",
@@ -129,7 +130,7 @@ DROPPED = frozenset(
     "strut unboldmath "
     "checkmark blacksquare square Box qed qedsymbol newline enspace cal LARGE huge Huge tiny footnotesize scriptsize smash "
     "mathstrut nobreak "
-    "textdollar dollar pounds textsterling euro texteuro yen".split()
+    "space thickspace negthinspace negmedspace negthickspace textdollar dollar pounds textsterling euro texteuro yen".split()
 )
 TEXT_COMMANDS = frozenset(
     "text mbox textnormal textbf textit textrm textsf texttt emph mathrm mathbf mathit mathsf mathtt operatorname operatornamewithlimits "

@@ -50,6 +50,7 @@ _CONDITION = re.compile(  # what follows says for which values, or why
     r"|for (?:every|all|any|each|\$?[b-z]\b)|at \$?[a-z]\b)\b"
     r"|\s+\(=|\s+\[[a-z]+\]|\s+\(\$?\d+ each"
 )
+_GOES_ON = re.compile(r"\b(?:so|thus|therefore|hence|then|now|we)\b", re.I)
 _HEDGED = re.compile(r"\bor\s+$")
 _SENTENCE = re.compile(r"\.(?=\s|$|\*)|。|\n|！|!(?=\s|$)")
 _IS = re.compile(r"\b(?:is|are|equals|be)\b|(?<![<>!])=")
@@ -175,7 +176,7 @@ def _expression(text: str) -> str | None:
 def _without_condition(sentence: str) -> str:
     """``sentence`` up to "when x = 2", "because ...", if there is a value before it."""
     for match in _CONDITION.finditer(sentence):
-        if any(c.isdigit() for c in sentence[: match.start()]):
+        if any(c.isdigit() for c in sentence[: match.start()]) and not _GOES_ON.search(sentence, match.end()):
             return sentence[: match.start()] + ("." if sentence.rstrip().endswith(".") else "")
     return sentence
 
