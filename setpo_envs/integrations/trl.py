@@ -15,9 +15,9 @@ class VerifierReward:
 
         trainer = GRPOTrainer(model, reward_funcs=VerifierReward("math", gold="answer"), train_dataset=dataset)
 
-    TRL leaves a completion that every reward function answers with None out of its group; beside another function's reward it adds None
-    as 0. The reward is logged as ``verify_<task>`` (``verify`` without one), with the share that got no verdict; TRL's table of completions
-    has every status and mode key.
+    TRL (1.6 or newer) leaves a completion that every reward function answers with None out of its group; beside another function's reward
+    it adds None as 0. The reward is logged as ``verify_<task>`` (``verify`` without one), with the share that got no verdict; TRL's table
+    of completions has every status and mode key.
 
     Args:
         task: A name out of ``setpo_verifiers.TASKS``; None for a data set with a column ``task``.
