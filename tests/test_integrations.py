@@ -81,7 +81,7 @@ def test_trl_completion_without_a_verdict_is_none_and_harms_no_other(caplog):
     texts = ["right", "hang", "kill", "raise oh", "wrong"]
     logged = {}
     with caplog.at_level(logging.WARNING):
-        rewards = VerifierReward("odd", workers=2, timeout=0.5)(
+        rewards = VerifierReward("odd", workers=2, timeout=1.0)(
             completions=texts, answer=["right"] * 5, log_extra=logged.__setitem__, log_metric=logged.__setitem__
         )
     assert rewards == [1.0, None, None, None, 0.0]
@@ -123,7 +123,7 @@ def test_trl_names_for_its_logs_and_pickles():
 
 def test_verl_scores_are_the_verdicts_under_the_same_keys_and_types():
     results = [compute_score(task, text, gold) for task, gold, text, _ in CASES]
-    results += [compute_score("odd", text, "right", timeout=0.5) for text in ("hang", "raise oh")]
+    results += [compute_score("odd", text, "right", timeout=1.0) for text in ("hang", "raise oh")]
     verdicts = [verify(task, text, gold) for task, gold, text, _ in CASES]
     assert [result["score"] for result in results] == [verdict.reward for verdict in verdicts] + [0.0, 0.0]
     assert [result["status"] for result in results] == [verdict.status.name.lower() for verdict in verdicts] + ["timeout", "error"]

@@ -104,6 +104,7 @@ def check(logged, metrics, name, gold=lambda row: row["answer"], **options):
     keys = [line[f"{name}/mode_key"] for line in logged]
     assert [key if isinstance(key, str) else None for key in keys] == [verdict.mode_key for verdict in expected]
     size = len(logged) // STEPS
+    assert len(metrics) == STEPS
     for step, line in enumerate(metrics):
         mean = sum(verdict.reward for verdict in expected[step * size : (step + 1) * size]) / size
         assert line[f"rewards/{name}/mean"] == pytest.approx(mean) and line["reward"] == pytest.approx(mean)
@@ -158,7 +159,7 @@ def test_maths_rows_in_chat_format(tmp_path):
 
 def test_completion_without_a_verdict_is_left_out_of_its_group(tmp_path):
     said = {"?": ["hang", "right", "wrong", "wrong", "right", "right", "kill", "wrong"]}
-    reward = VerifierReward("odd", gold="solution", timeout=0.5)
+    reward = VerifierReward("odd", gold="solution", timeout=1.0)
     logged, metrics, _ = train(tmp_path, reward, [{"prompt": "?", "task": "odd", "solution": "right"}], said, prompts_a_step=1)
     for line in logged:
         assert math.isnan(line["verify_odd"]) == (line["text"] in ("hang", "kill"))

@@ -1,6 +1,8 @@
 """The real verl calls compute_score as configured and stacks what it returns (scripts/test-verl.sh installs it and runs this)."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import odd_verifiers
@@ -32,9 +34,13 @@ ROWS = [  # data_source, ground_truth, completion
 VERDICTS = [verify(adapter.DATA_SOURCES.get(source, source), text, gold) for source, gold, text in ROWS]
 
 
-def configuration(*overrides, path="pkg://setpo_envs.integrations.verl"):
-    """verl's own, with the overrides that the module's docstring names."""
-    ours = [f"reward.custom_reward_function.path={path}", "reward.custom_reward_function.name=compute_score"]
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+PATH, NAME, STRICT = re.findall(r"^ +(\+?reward\.custom_reward_function\.\S+)", README, flags=re.MULTILINE)
+
+
+def configuration(*overrides, path=PATH):
+    """verl's own, with the overrides of the README."""
+    ours = [path, NAME]
     with hydra.initialize_config_module("verl.trainer.config", version_base=None):
         return hydra.compose("ppo_trainer", overrides=[*ours, *overrides])
 
@@ -77,7 +83,7 @@ def run_single(config, rows, tokenizer):
     return [manager.loop.run_until_complete(manager.run_single(data[i : i + 1])) for i in range(len(rows))]
 
 
-@pytest.mark.parametrize("path", ["pkg://setpo_envs.integrations.verl", adapter.__file__])
+@pytest.mark.parametrize("path", [PATH, f"reward.custom_reward_function.path={adapter.__file__}"])
 @pytest.mark.parametrize("manager", ["naive", "dapo"])
 def test_reward_managers_return_the_verdicts(tokenizer, path, manager):
     outputs = run_single(configuration(f"reward.reward_manager.name={manager}", path=path), ROWS, tokenizer)
@@ -90,16 +96,15 @@ def test_reward_managers_return_the_verdicts(tokenizer, path, manager):
 def test_reward_kwargs_reach_the_verifier(tokenizer):
     from verl.trainer.ppo.reward import get_custom_reward_fn
 
-    strict = "+reward.custom_reward_function.reward_kwargs.mode=strict"
     bare = [("countdown", {"numbers": [1, 2], "target": 3}, "1+2")]
     assert run_single(configuration(), bare, tokenizer)[0]["reward_score"] == 1.0
-    assert run_single(configuration(strict), bare, tokenizer)[0]["reward_score"] == 0.0
+    assert run_single(configuration(STRICT), bare, tokenizer)[0]["reward_score"] == 0.0
     score = get_custom_reward_fn(configuration("+reward.custom_reward_function.reward_kwargs.task=math"))
     assert score(data_source="mine", solution_str="\\boxed{0.5}", ground_truth="1/2")["score"] == 1.0
 
 
 def test_a_completion_without_a_verdict_does_not_hang_and_a_malformed_gold_stops(tokenizer):
-    limit = "+reward.custom_reward_function.reward_kwargs.timeout=0.5"
+    limit = "+reward.custom_reward_function.reward_kwargs.timeout=1.0"
     outputs = run_single(configuration(limit), [("odd", "right", "hang"), ("odd", "right", "right")], tokenizer)
     assert [output["reward_score"] for output in outputs] == [0.0, 1.0]
     assert [output["reward_extra_info"]["status"] for output in outputs] == ["timeout", "correct"]
