@@ -36,6 +36,7 @@ VERDICTS = [verify(adapter.DATA_SOURCES.get(source, source), text, gold) for sou
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 PATH, NAME, STRICT = re.findall(r"^ +(\+?reward\.custom_reward_function\.\S+)", README, flags=re.MULTILINE)
+BY_FILE = f"reward.custom_reward_function.path={adapter.__file__}"
 
 
 def configuration(*overrides, path=PATH):
@@ -83,7 +84,7 @@ def run_single(config, rows, tokenizer):
     return [manager.loop.run_until_complete(manager.run_single(data[i : i + 1])) for i in range(len(rows))]
 
 
-@pytest.mark.parametrize("path", [PATH, f"reward.custom_reward_function.path={adapter.__file__}"])
+@pytest.mark.parametrize("path", [PATH, BY_FILE])
 @pytest.mark.parametrize("manager", ["naive", "dapo"])
 def test_reward_managers_return_the_verdicts(tokenizer, path, manager):
     outputs = run_single(configuration(f"reward.reward_manager.name={manager}", path=path), ROWS, tokenizer)
@@ -120,10 +121,11 @@ def test_in_ray_workers_and_stacked(tokenizer, tmp_path):
 
     tokenizer.save_pretrained(tmp_path / "model")
     config = configuration("reward.num_workers=2", f"actor_rollout_ref.model.path={tmp_path / 'model'}")
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
+    remote = configuration("reward.reward_manager.name=remote", "reward.num_workers=1", path=BY_FILE)
+    ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR")
     try:
-        data = rollouts(ROWS, tokenizer)
-        scored = RewardLoopManager(config).compute_rm_score(data)
+        scored = RewardLoopManager(config).compute_rm_score(rollouts(ROWS, tokenizer))
+        assert [output["reward_score"] for output in run_single(remote, ROWS, tokenizer)] == [verdict.reward for verdict in VERDICTS]
     finally:
         ray.shutdown()
     assert scored.batch["rm_scores"].sum(dim=1).tolist() == [verdict.reward for verdict in VERDICTS]

@@ -14,7 +14,7 @@ from typing import Any
 
 # By its full name: verl may load this file by its path, outside the package.
 from setpo_envs.integrations.judge import judge
-from setpo_verifiers import TASKS
+from setpo_verifiers import registry
 
 DATA_SOURCES = {  # data_source of the rows that verl's and others' scripts prepare -> task; the name of a task stands for itself
     "openai/gsm8k": "gsm8k",
@@ -97,10 +97,10 @@ def compute_score(
         TypeError: An option that the task does not have.
     """
     task = task or (extra_info or {}).get("task") or DATA_SOURCES.get(data_source) or data_source
-    if task not in TASKS:
+    if task not in registry.TASKS:
         raise ValueError(
             f"expected a task for data_source {data_source!r}, got {task!r}; set task in reward.custom_reward_function.reward_kwargs or in "
-            f"extra_info to one of {', '.join(sorted(TASKS))}"
+            f"extra_info to one of {', '.join(sorted(registry.TASKS))}"
         )
     (verdict,) = judge([(task, solution_str, ground_truth, mode, options)], workers=workers, timeout=timeout)
     return {
