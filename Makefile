@@ -9,13 +9,13 @@ ARGS ?=
 # One thread a process: two torch threads beside another busy process run slower than one.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install test demo study lint format types-links test-lowest check-coexistence clean
+.PHONY: help install test demo study lint format types-links test-lowest test-verl check-coexistence clean
 
 help:
 	@echo "make test    ruff, mypy and the test suite"
 	@echo "make demo    train and compare GRPO, GSPO and their SetPO variants on Countdown (minutes, CPU)"
 	@echo "make study   the same over paired seeds, with controls and baselines (hours, resumable)"
-	@echo "make lint | format | test-lowest | check-coexistence | clean"
+	@echo "make lint | format | test-lowest | test-verl | check-coexistence | clean"
 
 install: $(STAMP)
 
@@ -23,9 +23,9 @@ install: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit("setpo-envs: the pinned set of constraints.txt needs Python 3.11 or newer, found %d.%d; try make PYTHON=python3.12" % v)'
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	@echo "installing the pinned set into $(VENV): 1.5 GB and about a minute with a CPU build of torch, more with a CUDA build"
+	@echo "installing the pinned set into $(VENV): 1.7 GB and about a minute with a CPU build of torch, more with a CUDA build"
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train,report,hub,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train,report,hub,trl,dev]"
 	touch $(STAMP)
 
 test: lint
@@ -54,6 +54,9 @@ types-links:
 
 test-lowest:
 	bash scripts/test-lowest.sh
+
+test-verl:
+	bash scripts/test-verl.sh
 
 check-coexistence: $(STAMP)
 	bash scripts/check-coexistence.sh

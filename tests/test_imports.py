@@ -4,6 +4,7 @@ import sys
 import pytest
 
 HEAVY = "torch transformers sympy datasets matplotlib pyarrow vllm sentence_transformers"
+ALONE = f"{HEAVY} gymnasium setpo_envs antlr4 latex2sympy2_extended math_verify"  # what the verifiers do without
 
 
 @pytest.mark.parametrize(
@@ -11,7 +12,9 @@ HEAVY = "torch transformers sympy datasets matplotlib pyarrow vllm sentence_tran
     [
         ("import setpo_envs", HEAVY),
         ("import setpo_envs, gymnasium; gymnasium.make('setpo/Countdown-v0').reset(seed=0)", HEAVY),
-        ("import setpo_verifiers; setpo_verifiers.verify('countdown', '1+2', {'numbers': [1, 2], 'target': 3})", f"{HEAVY} gymnasium"),
+        ("import setpo_envs.integrations.trl, setpo_envs.integrations.verl", f"{HEAVY} trl verl ray"),
+        ("import setpo_verifiers; setpo_verifiers.verify('countdown', '1+2', {'numbers': [1, 2], 'target': 3})", ALONE),
+        ("import setpo_verifiers; setpo_verifiers.verify('math', '\\\\boxed{1/2}', '0.5')", ALONE),
     ],
 )
 def test_imports_are_light(statement, forbidden):
