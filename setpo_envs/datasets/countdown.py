@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -24,6 +24,7 @@ from .sources import SUFFIXES, is_table, rows
 HUB_ID = "Jiayi-Pan/Countdown-Tasks-3to4"
 MAX_SPACE = 2_000_000  # pairs of a multiset and a target that "enumerate" goes through
 MAX_DRAWS = 100_000  # candidates for one generated problem
+BATCH = 8  # of them drawn at once: some 35 are needed for four numbers
 MAX_SOLVED = 1_000  # of these, candidates whose modes are counted
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -165,10 +166,9 @@ class GeneratedCountdown:
     def __getitem__(self, index: int) -> Problem:
         index = checked_index(index, len(self))
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, index]))
-        solved, n_uniform = 0, 4 * self.settings.max_numbers
-        for _ in range(MAX_DRAWS):
-            numbers, target = _draw(self.settings, rng.random(n_uniform).tolist())
-            if target is None or split_of(numbers, target) != self.split:
+        solved = 0
+        for numbers, target in _candidates(self.settings, rng):
+            if split_of(numbers, target) != self.split:
                 continue
             if not self.settings.counts_modes:
                 return _problem(numbers, target, None, self._prompt)
@@ -240,25 +240,37 @@ def _key(numbers: Sequence[int], target: int) -> str:
     return f"{','.join(map(str, sorted(numbers)))}={target}"
 
 
-def _draw(settings: CountdownSettings, uniform: list[float]) -> tuple[list[int], int | None]:
-    """Numbers and the value of a random expression over them, or None where that is no target of the settings.
+def _candidates(settings: CountdownSettings, rng: np.random.Generator) -> Iterator[tuple[list[int], int]]:
+    """Numbers with the value of a random expression over them, where that is a target of the settings; ends after MAX_DRAWS draws.
 
-    ``uniform`` holds draws from [0, 1): one for how many numbers, one a number, three an operation.
+    A draw takes from [0, 1) one number for how many numbers, one for each, three for each operation, and leaves the rest of its row.
     """
-    draw = iter(uniform).__next__
-    least, greatest = settings.number_range
-    count = settings.min_numbers + int(draw() * (settings.max_numbers - settings.min_numbers + 1))
-    numbers = [least + int(draw() * (greatest - least + 1)) for _ in range(count)]
-    pool: list[int | Fraction] = list(numbers)
-    while len(pool) > 1:
-        a, b = pool.pop(int(draw() * len(pool))), pool.pop(int(draw() * len(pool)))
-        operator = settings.operators[int(draw() * len(settings.operators))]
-        if operator == "/" and b == 0:
-            return numbers, None
-        pool.append(a + b if operator == "+" else a - b if operator == "-" else a * b if operator == "*" else Fraction(a, b))
-    value = pool[0]
-    within = value.denominator == 1 and settings.target_range[0] <= value <= settings.target_range[1]
-    return numbers, int(value) if within else None
+    spread, operators = settings.max_numbers - settings.min_numbers + 1, settings.operators
+    least, choices = settings.number_range[0], settings.number_range[1] - settings.number_range[0] + 1
+    lowest, highest = settings.target_range
+    for _ in range(MAX_DRAWS // BATCH):
+        for row in rng.random((BATCH, 4 * settings.max_numbers)).tolist():
+            draw = iter(row).__next__
+            count = settings.min_numbers + int(draw() * spread)
+            numbers = [least + int(draw() * choices) for _ in range(count)]
+            # values as numerator and denominator, not reduced: as exact as Fraction and far cheaper
+            pool = [(number, 1) for number in numbers]
+            for left in range(count, 1, -1):
+                a, c = pool.pop(int(draw() * left))
+                b, d = pool.pop(int(draw() * (left - 1)))
+                operator = operators[int(draw() * len(operators))]
+                if operator == "*":
+                    pool.append((a * b, c * d))
+                elif operator == "/":
+                    if b == 0:
+                        break
+                    pool.append((a * d, c * b))
+                else:
+                    pool.append((a * d + b * c if operator == "+" else a * d - b * c, c * d))
+            else:
+                value, remainder = divmod(pool[0][0], pool[0][1])
+                if not remainder and lowest <= value <= highest:
+                    yield numbers, value
 
 
 def _row_item(where: str, row: Mapping[str, Any]) -> Item:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain
@@ -49,7 +49,12 @@ class KnightsAndKnavesSettings:
     size: int | None = None  # length of the data set, by default DEFAULT_SIZE
 
     def __post_init__(self) -> None:
-        limits = (("min_people", 2, MAX_PEOPLE), ("max_people", self.min_people, MAX_PEOPLE), ("depth", 2, MAX_DEPTH), ("width", 2, MAX_WIDTH))
+        limits = (
+            ("min_people", 2, MAX_PEOPLE),
+            ("max_people", self.min_people, MAX_PEOPLE),
+            ("depth", 2, MAX_DEPTH),
+            ("width", 2, MAX_WIDTH),
+        )
         for name, least, most in limits:
             value = getattr(self, name)
             expect(is_int(value) and least <= value <= most, f"{name} to be an integer from {least} to {most}", value)
@@ -150,7 +155,9 @@ class GeneratedKnightsAndKnaves:
         raise ValueError(f"found no problem in split {self.split!r} for {self.settings}: loosen the settings")
 
 
-def _draw_statements(draw: Callable[[], float], settings: KnightsAndKnavesSettings, n_people: int) -> tuple[tuple[Statement, ...], list[int]]:
+def _draw_statements(
+    draw: Callable[[], float], settings: KnightsAndKnavesSettings, n_people: int
+) -> tuple[tuple[Statement, ...], list[int]]:
     """A statement for everyone and their tables. Nobody says what all, or none, could say: "I am a knight", "I am a knave"."""
     people, everywhere = worlds(n_people)
     statements, tables = [], []

@@ -18,7 +18,14 @@ NAMES = (
     *("Nadia", "Nils", "Omar", "Oona", "Pablo", "Petra", "Quentin", "Rosa", "Rufus", "Selma", "Stefan", "Tara", "Tomas", "Uma", "Viktor"),
     *("Wanda", "Wei", "Yara", "Yusuf", "Zelda"),
 )
-PLACES = ("On a small island", "In a remote village", "In a hidden valley", "Aboard an old ship", "At the edge of a desert", "In a walled city")
+PLACES = (
+    "On a small island",
+    "In a remote village",
+    "In a hidden valley",
+    "Aboard an old ship",
+    "At the edge of a desert",
+    "In a walled city",
+)
 NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight")
 SAYINGS = (
     '{name} says: "{claim}."',

@@ -37,9 +37,9 @@ class KnightsAndKnavesEnv(GroupEnv):
     Splits
         "train", "validation" and "test" hold 80, 10 and 10 % of all puzzles. A hash of the puzzle decides that does not change with
         the names, the order of the people or the wording of equivalent statements, so no puzzle of one split is one of another in
-        other words, whatever the seeds. Two people have only 38 puzzles at the default depth and width that differ in more
-        than that (34 for the hash: 27 train, 3 validation, 4 test) and three about 2,500: test sets of these are small however
-        many items they have. Rows of the hub are not compared with generated puzzles.
+        other words, whatever the seeds. At the default depth and width that leaves two people 38 puzzles (35 to the hash: 25 in
+        "train", 3 in "validation", 7 in "test") and three people 2,730 (2,404: 1,920, 251 and 233), however many items there are.
+        Rows of the hub are not compared with generated puzzles.
     Data
         ``source="generator"`` makes puzzles on demand: exactly one solution, item i depends on ``seed`` and i only, free of any
         licence. ``"hub"`` is K-and-K/knights-and-knaves (CC-BY-NC-SA-4.0; 2 to 8 people; 6,200 rows in "train", 700 in "test").
