@@ -104,8 +104,8 @@ def test_known_items_never_change():
     assert [data[index].metadata["key"] for index in range(3)] == ["b32162d3214fde7b", "a37b761823e5d450", "8afe21d4754157c5"]
     assert data.puzzle(2).quiz == (
         "At the edge of a desert, everybody is either an altruist, who always tells the truth, or an egoist, who always lies. You meet "
-        'three of them: Petra, Stefan, and Emil. "Stefan is an egoist," you hear from Petra. "Petra is an altruist and Emil is an altruist," '
-        'says Stefan. Emil says: "If Petra is an altruist, then I am an altruist." Who is an altruist, and who is an egoist?'
+        'three of them: Petra, Stefan, and Emil. "Stefan is an egoist," you hear from Petra. "Petra is an altruist and Emil is an '
+        'altruist," says Stefan. Emil says: "If Petra is an altruist, then I am an altruist." Who is an altruist, and who is an egoist?'
     )
 
 

@@ -1,7 +1,7 @@
 """Knights and Knaves in English: who is there, what they say, and the question.
 
-Every claim is a direct quotation that can be read in one way only: compounds inside compounds stand in brackets, "or" is inclusive
-and says so, and "I" is the speaker.
+Every claim is a direct quotation that can be read in one way only: what has a connective stands in brackets inside another, "or" is
+inclusive and says so, and "I" is the speaker.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def claim_text(statement: Statement, speaker: int, names: Sequence[str], roles: 
     if connective == "not" and parts[0][0] in ("truth", "lie"):
         return _about(parts[0][1], speaker, names, "not ", roles[parts[0][0] == "lie"])
     texts = [claim_text(part, speaker, names, roles) for part in parts]
-    texts = [f"({text})" if _is_compound(part) else text for text, part in zip(texts, parts)]
+    texts = [f"({text})" if part[0] not in ("truth", "lie") else text for text, part in zip(texts, parts)]
     if connective == "not":
         return f"it is not true that {texts[0]}"
     if connective == "and":
@@ -84,7 +84,3 @@ def enumeration(texts: Sequence[str]) -> str:
 
 def _about(person: int, speaker: int, names: Sequence[str], negation: str, role: str) -> str:
     return f"I am {negation}{role}" if person == speaker else f"{names[person]} is {negation}{role}"
-
-
-def _is_compound(statement: Statement) -> bool:
-    return statement[0] not in ("truth", "lie") and not (statement[0] == "not" and statement[1][0] in ("truth", "lie"))

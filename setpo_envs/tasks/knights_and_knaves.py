@@ -44,7 +44,8 @@ class KnightsAndKnavesEnv(GroupEnv):
         ``source="generator"`` makes puzzles on demand: exactly one solution, item i depends on ``seed`` and i only, free of any
         licence. ``"hub"`` is K-and-K/knights-and-knaves (CC-BY-NC-SA-4.0; 2 to 8 people; 6,200 rows in "train", 700 in "test").
         A path reads JSON lines (.jsonl, .json) or .parquet with the columns ``quiz``, ``names``, ``solution`` and ``knight_knave``,
-        or ``solution_text``; all rows are used, whatever the split is called.
+        or ``solution_text``; all rows are used, whatever the split is called. For some numbers of people only, pass the hub's split
+        (``5ppl``) as a ``datasets.Dataset``.
     Metadata
         ``n_people``, and ``modes`` and ``n_modes`` (1); for generated puzzles ``depth``, the levels of the deepest statement, and ``key``,
         equal for puzzles that differ in wording only.
