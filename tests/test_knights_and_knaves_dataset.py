@@ -51,6 +51,12 @@ def test_the_text_alone_has_one_solution_and_it_is_the_gold(settings, count):
     assert max(depths) == settings.get("depth", 2)
 
 
+def compounds(statement):
+    if statement[0] in ("truth", "lie"):
+        return []
+    return [statement, *(inner for part in statement[1:] for inner in compounds(part))]
+
+
 @pytest.mark.parametrize("settings", [{"min_people": 2}, WIDE, DEEP])
 def test_everybody_says_something(settings):
     data = knights_and_knaves_dataset(settings=settings)
@@ -59,6 +65,10 @@ def test_everybody_says_something(settings):
         people, everywhere = worlds(len(statements))
         for own, statement, table in zip(people, statements, tables_of(statements)):
             assert table not in (0, everywhere, own, everywhere ^ own), statement
+            for kind, *parts in compounds(statement):
+                tables = {truth_table(part, len(statements)) for part in parts}
+                assert len(tables) == len(parts) and not tables & {0, everywhere}, statement
+                assert kind != "not" or parts[0][0] != "not", statement
 
 
 def test_truth_tables_against_evaluation_in_every_world():
