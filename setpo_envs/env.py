@@ -12,7 +12,7 @@ import numpy as np
 
 from setpo_verifiers import Status
 
-from .datasets.problem import Dataset, Problem
+from .datasets.problem import Dataset, Problem, with_difficulty
 from .group import Groups, verify_groups
 from .prompts import messages
 from .shapers.base import Shaper, resolve_shaper
@@ -74,6 +74,9 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Draw a problem, or take the one that ``options={"index": i}`` or ``{"problem_id": id}`` names.
 
+        ``options={"difficulty": name}``, alone or beside an index, takes this one problem from ``dataset.with_difficulty(name)``,
+        where the data set has that method; ValueError otherwise.
+
         Returns:
             The prompt, and an info with ``index`` (int), ``problem_id`` (str) and ``messages`` (the prompt as chat messages).
         """
@@ -81,8 +84,10 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         if seed is not None or self._shaper_rng is None:
             # A child of np_random's stream: what a shaper draws must not change which problem comes next.
             self._shaper_rng = self.np_random.spawn(1)[0]
-        self._index = self._pinned_index(options) if options else int(self.np_random.integers(len(self.dataset)))
-        self.problem = self.dataset[self._index]
+        options = dict(options or {})
+        dataset = with_difficulty(self.dataset, options.pop("difficulty")) if "difficulty" in options else self.dataset
+        self._index = self._pinned_index(options, dataset) if options else int(self.np_random.integers(len(dataset)))
+        self.problem = dataset[self._index]
         self.last_groups = None
         return self.problem.prompt, {**self._info(self.problem), "messages": messages(self.problem.prompt)}
 
@@ -124,14 +129,16 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
     def _info(self, problem: Problem) -> dict[str, Any]:
         return {"index": self._index, "problem_id": problem.problem_id}
 
-    def _pinned_index(self, options: Mapping[str, Any]) -> int:
+    def _pinned_index(self, options: Mapping[str, Any], dataset: Dataset) -> int:
         if len(options) != 1 or not options.keys() <= {"index", "problem_id"}:
-            raise ValueError(f"expected options with either index or problem_id, got {dict(options)!r}")
+            raise ValueError(f"expected options with either index or problem_id, and difficulty besides or alone, got {dict(options)!r}")
         if "index" in options:
             index = as_index(options["index"])
-            if not 0 <= index < len(self.dataset):
-                raise ValueError(f"expected an index of at least 0 and below {len(self.dataset)}, got {index}")
+            if not 0 <= index < len(dataset):
+                raise ValueError(f"expected an index of at least 0 and below {len(dataset)}, got {index}")
             return index
+        if dataset is not self.dataset:
+            raise ValueError("expected options with problem_id alone or with index and difficulty, got problem_id and difficulty")
         if not self._index_of:  # first of its name: from the back, so that earlier ones overwrite
             self._index_of = {self.dataset[i].problem_id: i for i in reversed(range(len(self.dataset)))}
         wanted = options["problem_id"]

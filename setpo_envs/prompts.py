@@ -33,3 +33,41 @@ def countdown_terse(numbers: Sequence[int], target: int) -> str:
 
 CountdownPrompt = Callable[[Sequence[int], int], str]
 COUNTDOWN_PROMPTS: dict[str, CountdownPrompt] = {"tinyzero": countdown_tinyzero, "terse": countdown_terse}
+
+
+def knights_and_knaves_logic_rl(quiz: str, names: Sequence[str], role_names: tuple[str, str]) -> str:
+    """Reasoning in a think tag, then a numbered list in an answer tag."""
+    return (
+        f"{quiz}\n\nThink it through step by step inside <think> </think> tags. Then state what everybody is, one person a line, "
+        f"inside <answer> </answer> tags, like this:\n<answer>\n{_role_list(names, role_names)}\n</answer>"
+    )
+
+
+def knights_and_knaves_mem_kk(quiz: str, names: Sequence[str], role_names: tuple[str, str]) -> str:
+    """Reasoning, then a numbered list under ``CONCLUSION:``, without tags."""
+    return (
+        f"{quiz}\n\nReason step by step. End your reply with the line CONCLUSION: and under it what everybody is, "
+        f"one person a line, like this:\nCONCLUSION:\n{_role_list(names, role_names)}"
+    )
+
+
+def knights_and_knaves_plain(quiz: str, names: Sequence[str], role_names: tuple[str, str]) -> str:
+    """The puzzle and where to put the answer, no more."""
+    return f"{quiz}\nGive the role of each person inside <answer> </answer> tags, in words such as {names[0]} is ..., {names[-1]} is ..."
+
+
+def with_article(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def _role_list(names: Sequence[str], role_names: tuple[str, str]) -> str:
+    either = " / ".join(map(with_article, role_names))
+    return "\n".join([f"({number}) {name} is {either}" for number, name in enumerate(names, start=1)])
+
+
+KnightsAndKnavesPrompt = Callable[[str, Sequence[str], "tuple[str, str]"], str]
+KNIGHTS_AND_KNAVES_PROMPTS: dict[str, KnightsAndKnavesPrompt] = {
+    "logic_rl": knights_and_knaves_logic_rl,
+    "mem_kk": knights_and_knaves_mem_kk,
+    "plain": knights_and_knaves_plain,
+}

@@ -1,5 +1,6 @@
 import json
 from collections import Counter
+from hashlib import sha256
 
 import pytest
 
@@ -28,6 +29,9 @@ def test_an_item_depends_on_seed_index_and_split_only():
 def test_known_items_never_change():
     # frozen: another problem at an index, or in a split, changes every result that was ever measured
     assert keys(countdown_dataset(seed=0), 3) == ["countdown/20,20,93=93", "countdown/34,37,94=23", "countdown/6,42,56,61=53"]
+    wide = {"min_numbers": 2, "max_numbers": 5, "number_range": [1, 9], "target_range": [0, 30]}
+    found = [key for settings in (None, wide) for key in keys(countdown_dataset(settings=settings, seed=4, split="validation"), 150)]
+    assert sha256(" ".join(found).encode()).hexdigest()[:16] == "45d391f99dec9c75"
     assert [split_of([3, 1, 2], target) for target in range(5)] == ["test", "train", "test", "train", "train"]
 
 

@@ -71,8 +71,9 @@ def test_the_gold_modes_are_rewarded_whatever_the_shaper(env_id):
 def solve_any(problem: Problem) -> str:
     from setpo_envs.datasets.countdown import problem_modes
 
-    assert problem.task == "countdown", "say here how a problem of the new task is solved"
-    return f"<answer>{problem_modes(problem)[0]}</answer>"
+    assert problem.task in ("countdown", "knights_and_knaves"), "say here how a problem of the new task is solved"
+    modes = problem_modes(problem) if problem.task == "countdown" else problem.metadata["modes"]
+    return f"<answer>{modes[0]}</answer>"
 
 
 @each_id
@@ -157,7 +158,7 @@ def test_misuse_is_an_error_that_says_what_to_do(env_id):
         ({"shaper": None, "shaper_kwargs": {"g": "linear"}}, "shaper_kwargs"),
         ({"mode": "lax"}, "lenient, strict"),
         ({"split": "dev"}, "train, validation, test"),
-        ({"settings": {"numbers": 4}}, "min_numbers, max_numbers"),
+        ({"settings": {"numbers": 4}}, "settings among m"),
     ],
 )
 def test_a_wrong_argument_is_an_error_with_the_choices(env_id, kwargs, message):

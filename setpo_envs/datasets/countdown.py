@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from hashlib import blake2b
 from itertools import combinations_with_replacement
-from operator import index as as_index
 from typing import Any
 
 import numpy as np
@@ -20,14 +18,20 @@ from setpo_verifiers.solver import MAX_NUMBERS, all_modes, solve
 
 from ..prompts import COUNTDOWN_PROMPTS, CountdownPrompt
 from .problem import Dataset, Problem, is_dataset
+from .procedural import DEFAULT_SIZE, SPLITS, checked_index, expect, is_int, settings_of, split_of_key
 from .sources import SUFFIXES, is_table, rows
 
 HUB_ID = "Jiayi-Pan/Countdown-Tasks-3to4"
-SPLITS = ("train", "validation", "test")
-DEFAULT_SIZE = 10_000
 MAX_SPACE = 2_000_000  # pairs of a multiset and a target that "enumerate" goes through
 MAX_DRAWS = 100_000  # candidates for one generated problem
+BATCH = 8  # of them drawn at once: some 35 are needed for four numbers
 MAX_SOLVED = 1_000  # of these, candidates whose modes are counted
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "easy": {"min_numbers": 3, "max_numbers": 3},
+    "medium": {"min_numbers": 4, "max_numbers": 4},
+    "hard": {"min_numbers": 5, "max_numbers": 5},
+}
 
 
 @dataclass(frozen=True)
@@ -50,23 +54,23 @@ class CountdownSettings:
     def __post_init__(self) -> None:
         for name in ("number_range", "target_range"):
             value = getattr(self, name)
-            if not (isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_int, value)) and value[0] <= value[1]):
+            if not (isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_int, value)) and value[0] <= value[1]):
                 raise ValueError(f"expected {name} to be two integers (least, greatest), got {value!r}")
             object.__setattr__(self, name, tuple(value))  # JSON has lists only
         for name, least in (("min_numbers", 1), ("max_numbers", self.min_numbers), ("min_modes", 1)):
-            _expect(_is_int(value := getattr(self, name)) and value >= least, f"{name} to be an integer of at least {least}", value)
+            expect(is_int(value := getattr(self, name)) and value >= least, f"{name} to be an integer of at least {least}", value)
         for name, least in (("max_modes", self.min_modes), ("size", 1)):
             value = getattr(self, name)
-            _expect(value is None or (_is_int(value) and value >= least), f"{name} to be None or an integer of at least {least}", value)
-        _expect(1 <= self.number_range[0] and self.number_range[1] < 10**12, "number_range within 1 and 10**12 - 1", self.number_range)
-        _expect(self.target_range[0] >= 0, "target_range to start at 0 or above", self.target_range)
+            expect(value is None or (is_int(value) and value >= least), f"{name} to be None or an integer of at least {least}", value)
+        expect(1 <= self.number_range[0] and self.number_range[1] < 10**12, "number_range within 1 and 10**12 - 1", self.number_range)
+        expect(self.target_range[0] >= 0, "target_range to start at 0 or above", self.target_range)
         operators = self.operators
         known = isinstance(operators, str) and 0 < len(operators) == len(set(operators)) and set(operators) <= set("+-*/")
-        _expect(known, "operators to be distinct characters of '+-*/'", operators)
+        expect(known, "operators to be distinct characters of '+-*/'", operators)
         closed = ("-" not in operators or "+" in operators) and ("/" not in operators or "*" in operators)
-        _expect(closed, "operators with '+' beside '-' and '*' beside '/'", operators)
+        expect(closed, "operators with '+' beside '-' and '*' beside '/'", operators)
         if self.counts_modes:
-            _expect(self.max_numbers <= MAX_NUMBERS, f"max_numbers of at most {MAX_NUMBERS} where modes are counted", self.max_numbers)
+            expect(self.max_numbers <= MAX_NUMBERS, f"max_numbers of at most {MAX_NUMBERS} where modes are counted", self.max_numbers)
 
     @property
     def counts_modes(self) -> bool:
@@ -82,16 +86,9 @@ class CountdownSettings:
         return tuple(key for key in modes if forbidden.isdisjoint(key)) if forbidden else tuple(modes)
 
     @classmethod
-    def of(cls, settings: CountdownSettings | Mapping[str, Any] | None) -> CountdownSettings:
-        """Settings from a mapping (as in ``gym.make``), None being the defaults; an unknown key raises ValueError."""
-        if isinstance(settings, cls):
-            return settings
-        _expect(settings is None or isinstance(settings, Mapping), "settings to be a dict", settings)
-        given: dict[str, Any] = dict(settings or {})  # type: ignore[arg-type]
-        known = [field.name for field in fields(cls)]
-        for key in given:
-            _expect(key in known, f"settings among {', '.join(known)}", key)
-        return cls(**given)
+    def of(cls, settings: CountdownSettings | Mapping[str, Any] | None, difficulty: str | None = None) -> CountdownSettings:
+        """Settings from a mapping (as in ``gym.make``) and a named difficulty: see ``settings_of``."""
+        return settings_of(cls, settings, difficulty, PRESETS)
 
 
 def countdown_dataset(
@@ -99,6 +96,7 @@ def countdown_dataset(
     *,
     split: str = "train",
     settings: CountdownSettings | Mapping[str, Any] | None = None,
+    difficulty: str | None = None,
     prompt_format: str = "tinyzero",
     seed: int = 0,
 ) -> Dataset:
@@ -108,25 +106,26 @@ def countdown_dataset(
         ValueError: An argument out of its choices, settings for rows that exist already, a malformed row (with file and
             line), or a space too large to enumerate.
     """
-    _expect(prompt_format in COUNTDOWN_PROMPTS, f"prompt_format among {', '.join(COUNTDOWN_PROMPTS)}", prompt_format)
-    _expect(split in SPLITS, f"split among {', '.join(SPLITS)}", split)
+    expect(prompt_format in COUNTDOWN_PROMPTS, f"prompt_format among {', '.join(COUNTDOWN_PROMPTS)}", prompt_format)
+    expect(split in SPLITS, f"split among {', '.join(SPLITS)}", split)
     prompt = COUNTDOWN_PROMPTS[prompt_format]
     generated = isinstance(source, str) and source in ("generator", "enumerate")
     if generated:
-        typed = CountdownSettings.of(settings)
+        typed = CountdownSettings.of(settings, difficulty)
         if source == "generator":
             return GeneratedCountdown(typed, split, prompt, seed)
-        _expect(typed.size is None, "no size in the settings of source='enumerate', which lists all there is", typed.size)
+        expect(typed.size is None, "no size in the settings of source='enumerate', which lists all there is", typed.size)
         items = [item for item in enumerate_space(typed) if split_of(*item[:2]) == split]
-        _expect(items, f"settings with at least one problem in split {split!r}", typed)
+        expect(items, f"settings with at least one problem in split {split!r}", typed)
         return ListedCountdown(items, prompt)
-    _expect(settings is None, "no settings beside problems that exist already", settings)
+    for name, value in (("settings", settings), ("difficulty", difficulty)):
+        expect(value is None, f"no {name} beside problems that exist already", value)
     if is_dataset(source):
         return source
     choices = f"source 'generator', 'enumerate', 'hub', a path that ends in {', '.join(SUFFIXES)}, or a data set"
     path = isinstance(source, (str, os.PathLike)) and os.fspath(source).endswith(SUFFIXES)
-    _expect(path or is_table(source) or source == "hub", choices, source)
-    _expect(source != "hub" or split == "train", f"split='train', the only one that {HUB_ID} has", split)
+    expect(path or is_table(source) or source == "hub", choices, source)
+    expect(source != "hub" or split == "train", f"split='train', the only one that {HUB_ID} has", split)
     return ListedCountdown([_row_item(*row) for row in rows(source, hub_id=HUB_ID, split=split)], prompt)
 
 
@@ -141,7 +140,7 @@ class ListedCountdown:
         return len(self._items)
 
     def __getitem__(self, index: int) -> Problem:
-        return _problem(*self._items[_checked_index(index, len(self))], self._prompt)
+        return _problem(*self._items[checked_index(index, len(self))], self._prompt)
 
 
 class GeneratedCountdown:
@@ -152,20 +151,24 @@ class GeneratedCountdown:
     """
 
     def __init__(self, settings: CountdownSettings, split: str, prompt: CountdownPrompt, seed: int) -> None:
-        _expect(_is_int(seed) and seed >= 0, "seed to be an integer of at least 0", seed)
+        expect(is_int(seed) and seed >= 0, "seed to be an integer of at least 0", seed)
         self.settings, self.split, self.seed = settings, split, seed
         self._prompt = prompt
+
+    def with_difficulty(self, name: str) -> GeneratedCountdown:
+        """The same data set with the settings of a named difficulty in place of its own; ValueError for an unknown name."""
+        expect(name in PRESETS, f"difficulty among {', '.join(PRESETS)}", name)
+        return GeneratedCountdown(replace(self.settings, **PRESETS[name]), self.split, self._prompt, self.seed)
 
     def __len__(self) -> int:
         return self.settings.size or DEFAULT_SIZE
 
     def __getitem__(self, index: int) -> Problem:
-        index = _checked_index(index, len(self))
+        index = checked_index(index, len(self))
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, index]))
-        solved, n_uniform = 0, 4 * self.settings.max_numbers
-        for _ in range(MAX_DRAWS):
-            numbers, target = _draw(self.settings, rng.random(n_uniform).tolist())
-            if target is None or split_of(numbers, target) != self.split:
+        solved = 0
+        for numbers, target in _candidates(self.settings, rng):
+            if split_of(numbers, target) != self.split:
                 continue
             if not self.settings.counts_modes:
                 return _problem(numbers, target, None, self._prompt)
@@ -179,8 +182,7 @@ class GeneratedCountdown:
 
 def split_of(numbers: Sequence[int], target: int) -> str:
     """The split that a problem belongs to, whatever the seed: train 80 %, validation 10 %, test 10 % of all problems."""
-    share = int.from_bytes(blake2b(_key(numbers, target).encode(), digest_size=8).digest(), "big") / 2**64
-    return "train" if share < 0.8 else "validation" if share < 0.9 else "test"
+    return split_of_key(_key(numbers, target))
 
 
 @lru_cache(maxsize=4)
@@ -189,12 +191,12 @@ def enumerate_space(settings: CountdownSettings) -> tuple[Item, ...]:
 
     Cached per process. Raises ValueError if the space is too large, saying how large it is.
     """
-    _expect(settings.max_numbers <= MAX_NUMBERS, f"at most {MAX_NUMBERS} numbers with source='enumerate'", settings.max_numbers)
+    expect(settings.max_numbers <= MAX_NUMBERS, f"at most {MAX_NUMBERS} numbers with source='enumerate'", settings.max_numbers)
     values = range(settings.number_range[0], settings.number_range[1] + 1)
     sizes = range(settings.min_numbers, settings.max_numbers + 1)
     targets = range(settings.target_range[0], settings.target_range[1] + 1)
     space = len(targets) * sum(math.comb(len(values) + size - 1, size) for size in sizes)
-    _expect(space <= MAX_SPACE, f"at most {MAX_SPACE} pairs of numbers and target with source='enumerate' (try 'generator')", space)
+    expect(space <= MAX_SPACE, f"at most {MAX_SPACE} pairs of numbers and target with source='enumerate' (try 'generator')", space)
     found: list[Item] = []
     for size in sizes:
         for numbers in combinations_with_replacement(values, size):
@@ -221,12 +223,15 @@ Item = tuple[Sequence[int], int, "tuple[str, ...] | None"]  # numbers, target, m
 
 
 def _problem(numbers: Sequence[int], target: int, modes: tuple[str, ...] | None, prompt: CountdownPrompt) -> Problem:
+    metadata: dict[str, Any] = {"n_numbers": len(numbers)}
+    if modes is not None:
+        metadata.update(modes=modes, n_modes=len(modes), brackets=min(key.count("(") for key in modes))
     return Problem(
         problem_id=f"countdown/{_key(numbers, target)}",
         task="countdown",
         prompt=prompt(numbers, target),
         gold={"numbers": list(numbers), "target": target},
-        metadata={} if modes is None else {"modes": modes, "n_modes": len(modes)},
+        metadata=metadata,
     )
 
 
@@ -235,25 +240,37 @@ def _key(numbers: Sequence[int], target: int) -> str:
     return f"{','.join(map(str, sorted(numbers)))}={target}"
 
 
-def _draw(settings: CountdownSettings, uniform: list[float]) -> tuple[list[int], int | None]:
-    """Numbers and the value of a random expression over them, or None where that is no target of the settings.
+def _candidates(settings: CountdownSettings, rng: np.random.Generator) -> Iterator[tuple[list[int], int]]:
+    """Numbers with the value of a random expression over them, where that is a target of the settings; ends after MAX_DRAWS draws.
 
-    ``uniform`` holds draws from [0, 1): one for how many numbers, one a number, three an operation.
+    A draw takes from [0, 1) one number for how many numbers, one for each, three for each operation, and leaves the rest of its row.
     """
-    draw = iter(uniform).__next__
-    least, greatest = settings.number_range
-    count = settings.min_numbers + int(draw() * (settings.max_numbers - settings.min_numbers + 1))
-    numbers = [least + int(draw() * (greatest - least + 1)) for _ in range(count)]
-    pool: list[int | Fraction] = list(numbers)
-    while len(pool) > 1:
-        a, b = pool.pop(int(draw() * len(pool))), pool.pop(int(draw() * len(pool)))
-        operator = settings.operators[int(draw() * len(settings.operators))]
-        if operator == "/" and b == 0:
-            return numbers, None
-        pool.append(a + b if operator == "+" else a - b if operator == "-" else a * b if operator == "*" else Fraction(a, b))
-    value = pool[0]
-    within = value.denominator == 1 and settings.target_range[0] <= value <= settings.target_range[1]
-    return numbers, int(value) if within else None
+    spread, operators = settings.max_numbers - settings.min_numbers + 1, settings.operators
+    least, choices = settings.number_range[0], settings.number_range[1] - settings.number_range[0] + 1
+    lowest, highest = settings.target_range
+    for _ in range(MAX_DRAWS // BATCH):
+        for row in rng.random((BATCH, 4 * settings.max_numbers)).tolist():
+            draw = iter(row).__next__
+            count = settings.min_numbers + int(draw() * spread)
+            numbers = [least + int(draw() * choices) for _ in range(count)]
+            # values as numerator and denominator, not reduced: as exact as Fraction and far cheaper
+            pool = [(number, 1) for number in numbers]
+            for left in range(count, 1, -1):
+                a, c = pool.pop(int(draw() * left))
+                b, d = pool.pop(int(draw() * (left - 1)))
+                operator = operators[int(draw() * len(operators))]
+                if operator == "*":
+                    pool.append((a * b, c * d))
+                elif operator == "/":
+                    if b == 0:
+                        break
+                    pool.append((a * d, c * b))
+                else:
+                    pool.append((a * d + b * c if operator == "+" else a * d - b * c, c * d))
+            else:
+                value, remainder = divmod(pool[0][0], pool[0][1])
+                if not remainder and lowest <= value <= highest:
+                    yield numbers, value
 
 
 def _row_item(where: str, row: Mapping[str, Any]) -> Item:
@@ -265,18 +282,3 @@ def _row_item(where: str, row: Mapping[str, Any]) -> Item:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from None
     return gold.numbers, gold.target, None
-
-
-def _checked_index(index: int, length: int) -> int:
-    if not 0 <= as_index(index) < length:
-        raise IndexError(f"expected an index of at least 0 and below {length}, got {index}")
-    return as_index(index)
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _expect(condition: Any, what: str, got: Any) -> None:
-    if not condition:
-        raise ValueError(f"expected {what}, got {got!r}")

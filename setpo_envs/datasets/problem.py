@@ -23,11 +23,26 @@ class Problem:
 
 
 class Dataset(Protocol):
-    """A finite sequence of problems; the same index always gives the same problem."""
+    """A finite sequence of problems; the same index always gives the same problem.
+
+    One whose problems come in named difficulties has a third method, ``with_difficulty(name) -> Dataset``, which raises ValueError
+    for an unknown name.
+    """
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Problem: ...
+
+
+def with_difficulty(dataset: Dataset, name: str) -> Dataset:
+    """The data set of a named difficulty; ValueError where there are none."""
+    offered = getattr(dataset, "with_difficulty", None)
+    if offered is None:
+        raise ValueError(
+            f"expected a data set with difficulties, such as source='generator', to take one of difficulty {name!r} from; "
+            f"got {type(dataset).__name__}, whose problems are not sorted by it"
+        )
+    return offered(name)
 
 
 def is_dataset(source: Any) -> bool:

@@ -62,12 +62,16 @@ class CountdownEnv(GroupEnv):
         ``metadata["modes"]``; ``"hub"`` is Jiayi-Pan/Countdown-Tasks-3to4 (490,364 rows; its page states no licence, the copies
         published with TinyZero are under Apache-2.0); a path reads JSON lines (.jsonl, .json) or .parquet with the columns
         ``nums`` (or ``numbers``) and ``target``. Rows need not be solvable. Generated problems are free of any licence.
+    Metadata
+        ``n_numbers``; where modes are counted also ``modes``, ``n_modes``, and ``brackets``, the fewest pairs of brackets in any of them.
 
     Args:
         group_size: G, completions in a group; at least 3 with SetPO.
         source: "generator", "enumerate", "hub", a path, a ``datasets.Dataset``, or a data set of ``Problem``.
         split: "train", "validation" or "test".
         settings: Which problems are generated or enumerated, as a dict: see ``CountdownSettings`` for keys and defaults.
+        difficulty: "easy", "medium" or "hard" (3, 4 and 5 numbers) in place of ``min_numbers`` and ``max_numbers`` in the settings,
+            or None. With the generator ``reset(options={"difficulty": name})`` asks for one problem of another difficulty.
         prompt_format: "tinyzero" or "terse".
         shaper: Name of a registered shaper, a shaper, or None for no shaping.
         shaper_kwargs: Options of the named shaper.
@@ -86,6 +90,7 @@ class CountdownEnv(GroupEnv):
         source: Any = "generator",
         split: str = "train",
         settings: CountdownSettings | Mapping[str, Any] | None = None,
+        difficulty: str | None = None,
         prompt_format: str = "tinyzero",
         shaper: Shaper | str | None = "setpo",
         shaper_kwargs: Mapping[str, Any] | None = None,
@@ -93,5 +98,5 @@ class CountdownEnv(GroupEnv):
         seed: int = 0,
         render_mode: str | None = None,
     ) -> None:
-        dataset = countdown_dataset(source, split=split, settings=settings, prompt_format=prompt_format, seed=seed)
+        dataset = countdown_dataset(source, split=split, settings=settings, difficulty=difficulty, prompt_format=prompt_format, seed=seed)
         super().__init__(dataset, group_size=group_size, shaper=shaper, shaper_kwargs=shaper_kwargs, mode=mode, render_mode=render_mode)
