@@ -1,0 +1,67 @@
+"""``setpo/Dataset-v0``: the docstring of :class:`DatasetEnv` is its specification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from setpo_verifiers import TASKS
+
+from ..datasets.table import HubSet, Question, Table, is_hub_id
+from .questions import QuestionEnv
+
+
+class DatasetEnv(QuestionEnv):
+    """Any data set of questions and gold answers, yours or the hub's, in one call::
+
+        gym.make("setpo/Dataset-v0", source="agentica-org/DeepScaleR-Preview-Dataset", question="problem", answer="answer")
+        gym.make("setpo/Dataset-v0", source="rows.jsonl", question="prompt", answer="reward_model.ground_truth", prompt_format="plain")
+
+    Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
+
+    Reward
+        What the verifier of ``task`` says; any verifier registered in ``setpo_verifiers`` is named alike, yours too. A mode is the
+        verifier's.
+    Splits
+        Those of the source; "train" unless ``split`` says otherwise.
+    Data
+        Yours, under its own licence.
+
+    Args:
+        source: Hub id ``owner/name``, path of a file or folder, ``datasets.Dataset``, or a data set of ``Problem``.
+        config: Configuration of the hub data set.
+        question: Column of the question: a text, or chat messages, of which the last one of the user is taken.
+        answer: Column of the gold answer in any form that the verifier accepts. ``reward_model.ground_truth`` is a field in a
+            column of records.
+        id_column: Column of ids, which become ``problem_id``; by default an id is made from the question.
+        task: Name of the verifier.
+        verifier_options: Options of the verifier for every problem, such as ``{"precision": 0.01}``.
+        options: Those of ``QuestionEnv``.
+
+    Version history
+        v0: first version.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Any,
+        config: str | None = None,
+        question: str = "problem",
+        answer: str = "answer",
+        id_column: str | None = None,
+        task: str = "math",
+        verifier_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        if task not in TASKS:
+            raise ValueError(f"expected task among {', '.join(sorted(TASKS))}, got {task!r}")
+
+        def read(row: Mapping[str, Any], text: str, gold: Any) -> Question:
+            return Question(text, gold, dict(verifier_options or {}))
+
+        hub = (HubSet(source, configs=(config,)),) if is_hub_id(source) else ()
+        if config is not None and not hub:
+            raise ValueError(f"expected config only with a hub id as source, got config={config!r} with source={source!r}")
+        table = Table(name=task, task=task, hub=hub, columns=((question, answer),), read=read, id_column=id_column)
+        super().__init__(table, source=source, **options)
