@@ -129,7 +129,10 @@ MATH500 = Table(
 AIME = Table(
     name="aime",
     task="aime",
-    hub=(HubSet("HuggingFaceH4/aime_2024", ("train",), metadata={"year": 2024}), HubSet("math-ai/aime25", ("test",), metadata={"year": 2025})),
+    hub=(
+        HubSet("HuggingFaceH4/aime_2024", ("train",), metadata={"year": 2024}),
+        HubSet("math-ai/aime25", ("test",), metadata={"year": 2025}),
+    ),
     copies=(
         HubSet("AI-MO/aimo-validation-aime", ("train",)),  # 2022 to 2024
         HubSet("Maxwell-Jia/AIME_2024", ("train",), metadata={"year": 2024}),

@@ -122,7 +122,9 @@ def _rows(table: Table, source: Any, split: str | None) -> Iterator[tuple[str, R
     name = source if isinstance(source, str) else None
     if name == "embedded":
         if not table.embedded:
-            raise ValueError("expected a hub id, a path or a datasets.Dataset as source: there are no embedded problems for this environment")
+            raise ValueError(
+                "expected a hub id, a path or a datasets.Dataset as source: there are no embedded problems for this environment"
+            )
         path = EMBEDDED / table.embedded[_chosen_split(split, tuple(table.embedded), "source='embedded'")]
         yield from ((where, row, {}) for where, row in rows(path, hub_id=""))
         return

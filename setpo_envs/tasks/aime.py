@@ -37,5 +37,7 @@ class AIMEEnv(QuestionEnv):
         if year is not None and options.get("source", "hub") == "hub":
             table = replace(AIME, hub=tuple(hub_set for hub_set in AIME.hub if hub_set.metadata["year"] == year))
             if not table.hub:
-                raise ValueError(f"expected year among {', '.join(str(s.metadata['year']) for s in AIME.hub)}, or None for both, got {year!r}")
+                raise ValueError(
+                    f"expected year among {', '.join(str(s.metadata['year']) for s in AIME.hub)}, or None for both, got {year!r}"
+                )
         super().__init__(table, where={"year": year}, **options)

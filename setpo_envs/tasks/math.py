@@ -39,9 +39,7 @@ class MATHEnv(QuestionEnv):
 
     table: Table = MATH
 
-    def __init__(
-        self, *, subject: str | Sequence[str] | None = None, level: int | Sequence[int] | None = None, **options: Any
-    ) -> None:
+    def __init__(self, *, subject: str | Sequence[str] | None = None, level: int | Sequence[int] | None = None, **options: Any) -> None:
         subjects = [subject] if isinstance(subject, str) else subject
         for name in subjects or ():
             if name not in MATH_SUBJECTS and name not in MATH_SUBJECTS.values():
