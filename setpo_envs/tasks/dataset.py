@@ -29,7 +29,7 @@ class DatasetEnv(QuestionEnv):
 
     Args:
         source: Hub id ``owner/name``, path of a file or folder, ``datasets.Dataset``, or a data set of ``Problem``.
-        config: Configuration of the hub data set.
+        config: Configuration of the hub data set (or of a folder with a data set card).
         question: Column of the question: a text, or chat messages, of which the last one of the user is taken.
         answer: Column of the gold answer in any form that the verifier accepts. ``reward_model.ground_truth`` is a field in a
             column of records.
@@ -60,8 +60,8 @@ class DatasetEnv(QuestionEnv):
         def read(row: Mapping[str, Any], text: str, gold: Any) -> Question:
             return Question(text, gold, dict(verifier_options or {}))
 
-        hub = (HubSet(source, configs=(config,)),) if is_hub_id(source) else ()
-        if config is not None and not hub:
-            raise ValueError(f"expected config only with a hub id as source, got config={config!r} with source={source!r}")
+        if config is not None and not isinstance(source, str):
+            raise ValueError(f"expected config only with a hub id as source, got config={config!r} with {type(source).__name__}")
+        hub = (HubSet(source, configs=(config,)),) if config is not None or is_hub_id(source) else ()
         table = Table(name=task, task=task, hub=hub, columns=((question, answer),), read=read, id_column=id_column)
         super().__init__(table, source=source, **options)
