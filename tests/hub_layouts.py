@@ -84,8 +84,13 @@ LAYOUTS = {
 }
 
 
+JSON_LINES = {"HuggingFaceH4/MATH-500", "Maxwell-Jia/AIME_2024", "opencompass/AIME2025", "math-ai/aime25"}  # the others are Parquet
+
+
 def build(root: Path, hub_id: str, rows: int = 2) -> None:
     """Write the folder ``root/owner/name``: a file for each configuration and split, and the card that says which is which."""
+    import pyarrow.parquet
+
     configs, splits, row = LAYOUTS[hub_id]
     folder = root / hub_id
     card = ["---", "configs:"]
@@ -93,9 +98,13 @@ def build(root: Path, hub_id: str, rows: int = 2) -> None:
     for config in configs:
         card += [f"- config_name: {config}", "  data_files:"]
         for split in splits:
-            path = folder / config / f"{split}-00000-of-00001.jsonl"
+            lines = [row(n + i) for i in range(rows)]
+            path = folder / config / f"{split}-00000-of-00001.{'jsonl' if hub_id in JSON_LINES else 'parquet'}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(json.dumps(row(n + i)) + "\n" for i in range(rows)), encoding="utf-8")
+            if path.suffix == ".jsonl":
+                path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            else:
+                pyarrow.parquet.write_table(pyarrow.Table.from_pylist(lines), path)
             n += rows
             card += [f"  - split: {split}", f"    path: {config}/{path.name}"]
     folder.joinpath("README.md").write_text("\n".join([*card, "---", ""]), encoding="utf-8")

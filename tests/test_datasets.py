@@ -42,6 +42,7 @@ def write(path, *rows):
 def hub(tmp_path_factory):
     """A working directory in which every hub id of the tables is a folder."""
     datasets = pytest.importorskip("datasets")
+    pytest.importorskip("pyarrow")
     root = tmp_path_factory.mktemp("hub")
     for hub_id in LAYOUTS:
         build(root, hub_id)

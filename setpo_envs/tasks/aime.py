@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..datasets.maths import AIME
+from ..datasets.problem import Dataset
+from ..datasets.table import load
 from .questions import QuestionEnv
 
 
@@ -26,18 +28,22 @@ class AIMEEnv(QuestionEnv):
 
     Args:
         year: 2024, 2025, or None for both (of a file: for all).
-        options: Those of ``QuestionEnv``.
+        source, split, prompt_format, ...: Those of ``QuestionEnv``.
 
     Version history
         v0: first version.
     """
 
-    def __init__(self, *, year: int | None = None, **options: Any) -> None:
-        table = AIME
-        if year is not None and options.get("source", "hub") == "hub":
-            table = replace(AIME, hub=tuple(hub_set for hub_set in AIME.hub if hub_set.metadata["year"] == year))
+    table = AIME
+
+    @classmethod
+    def make_dataset(
+        cls, source: Any = "hub", *, split: str | None = None, prompt_format: str = "boxed", year: int | None = None
+    ) -> Dataset:
+        table = cls.table
+        if year is not None and isinstance(source, str) and source == "hub":  # then the other year's data set need not be there
+            table = replace(table, hub=tuple(hub_set for hub_set in table.hub if hub_set.metadata["year"] == year))
             if not table.hub:
-                raise ValueError(
-                    f"expected year among {', '.join(str(s.metadata['year']) for s in AIME.hub)}, or None for both, got {year!r}"
-                )
-        super().__init__(table, where={"year": year}, **options)
+                years = ", ".join(str(hub_set.metadata["year"]) for hub_set in cls.table.hub)
+                raise ValueError(f"expected year among {years}, or None for both, got {year!r}")
+        return load(table, source, split=split, prompt_format=prompt_format, where={"year": year})

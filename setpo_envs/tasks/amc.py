@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..datasets.maths import AMC
 from .questions import QuestionEnv
 
 
 class AMCEnv(QuestionEnv):
-    """AMC: problems of the American Mathematics Competition 12 of 2022 and 2023, with their choices taken away.
+    """AMC: problems of the American Mathematics Competition 12 of 2023, asked without their five choices.
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
@@ -19,14 +17,10 @@ class AMCEnv(QuestionEnv):
         "test" only (40 rows); embedded: 24.
     Data
         math-ai/amc23; columns ``id``, ``question``, ``answer``, ``url``. Its page states no licence; the problems are (c) Mathematical
-        Association of America. Another copy: AI-MO/aimo-validation-amc (83 rows, "train").
-
-    Args:
-        options: Those of ``QuestionEnv``.
+        Association of America. Another copy: AI-MO/aimo-validation-amc (83 rows of 2022 and 2023, "train").
 
     Version history
         v0: first version.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(AMC, **options)
+    table = AMC

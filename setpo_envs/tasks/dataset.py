@@ -7,7 +7,8 @@ from typing import Any
 
 from setpo_verifiers import TASKS
 
-from ..datasets.table import HubSet, Question, Table, is_hub_id
+from ..datasets.problem import Dataset
+from ..datasets.table import HubSet, Question, Table, is_hub_id, load
 from .questions import QuestionEnv
 
 
@@ -36,32 +37,36 @@ class DatasetEnv(QuestionEnv):
         id_column: Column of ids, which become ``problem_id``; by default an id is made from the question.
         task: Name of the verifier.
         verifier_options: Options of the verifier for every problem, such as ``{"precision": 0.01}``.
-        options: Those of ``QuestionEnv``.
+        split, prompt_format, ...: Those of ``QuestionEnv``.
 
     Version history
         v0: first version.
     """
 
-    def __init__(
-        self,
+    @classmethod
+    def make_dataset(
+        cls,
+        source: Any = None,
         *,
-        source: Any,
+        split: str | None = None,
+        prompt_format: str = "boxed",
         config: str | None = None,
         question: str = "problem",
         answer: str = "answer",
         id_column: str | None = None,
         task: str = "math",
         verifier_options: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
+    ) -> Dataset:
+        if source is None:
+            raise ValueError("expected source: a hub id, a path, a datasets.Dataset, or a data set of Problem")
         if task not in TASKS:
             raise ValueError(f"expected task among {', '.join(sorted(TASKS))}, got {task!r}")
+        if config is not None and not isinstance(source, str):
+            raise ValueError(f"expected config only with a hub id as source, got config={config!r} with {type(source).__name__}")
 
         def read(row: Mapping[str, Any], text: str, gold: Any) -> Question:
             return Question(text, gold, dict(verifier_options or {}))
 
-        if config is not None and not isinstance(source, str):
-            raise ValueError(f"expected config only with a hub id as source, got config={config!r} with {type(source).__name__}")
         hub = (HubSet(source, configs=(config,)),) if config is not None or is_hub_id(source) else ()
         table = Table(name=task, task=task, hub=hub, columns=((question, answer),), read=read, id_column=id_column)
-        super().__init__(table, source=source, **options)
+        return load(table, source, split=split, prompt_format=prompt_format)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..datasets.maths import GSM8K
 from .questions import QuestionEnv
 
@@ -21,12 +19,8 @@ class GSM8KEnv(QuestionEnv):
     Data
         openai/gsm8k, configuration ``main``, MIT; columns ``question``, ``answer``. Thousands separators are taken out of the gold.
 
-    Args:
-        options: Those of ``QuestionEnv``.
-
     Version history
         v0: first version.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(GSM8K, **options)
+    table = GSM8K

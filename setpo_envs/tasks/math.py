@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..datasets.maths import MATH, MATH500, MATH_SUBJECTS
-from ..datasets.table import Table
+from ..datasets.problem import Dataset
+from ..datasets.table import load
 from .questions import QuestionEnv
 
 
@@ -31,21 +32,30 @@ class MATHEnv(QuestionEnv):
     Args:
         subject: Only problems of this subject, or of these: "Algebra", ... or the name of the hub configuration, "algebra", ...
         level: Only problems of this level, or of these: 1 to 5.
-        options: Those of ``QuestionEnv``.
+        source, split, prompt_format, ...: Those of ``QuestionEnv``.
 
     Version history
         v0: first version.
     """
 
-    table: Table = MATH
+    table = MATH
 
-    def __init__(self, *, subject: str | Sequence[str] | None = None, level: int | Sequence[int] | None = None, **options: Any) -> None:
+    @classmethod
+    def make_dataset(
+        cls,
+        source: Any = "hub",
+        *,
+        split: str | None = None,
+        prompt_format: str = "boxed",
+        subject: str | Sequence[str] | None = None,
+        level: int | Sequence[int] | None = None,
+    ) -> Dataset:
         subjects = [subject] if isinstance(subject, str) else subject
         for name in subjects or ():
             if name not in MATH_SUBJECTS and name not in MATH_SUBJECTS.values():
                 raise ValueError(f"expected subject among {', '.join(MATH_SUBJECTS.values())}, got {name!r}")
-        named = subjects and [MATH_SUBJECTS.get(name, name) for name in subjects]
-        super().__init__(self.table, where={"subject": named, "level": level}, **options)
+        where = {"subject": subjects and [MATH_SUBJECTS.get(name, name) for name in subjects], "level": level}
+        return load(cls.table, source, split=split, prompt_format=prompt_format, where=where)
 
 
 class MATH500Env(MATHEnv):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..datasets.maths import MINERVA
 from .questions import QuestionEnv
 
@@ -23,12 +21,8 @@ class MinervaEnv(QuestionEnv):
         math-ai/minervamath; columns ``question``, ``answer``. Its page states no licence; the questions are from MIT OpenCourseWare
         (CC BY-NC-SA).
 
-    Args:
-        options: Those of ``QuestionEnv``.
-
     Version history
         v0: first version.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(MINERVA, **options)
+    table = MINERVA

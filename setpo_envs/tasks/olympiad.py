@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..datasets.maths import OLYMPIAD
 from .questions import QuestionEnv
 
@@ -26,12 +24,8 @@ class OlympiadEnv(QuestionEnv):
         schemas. Rows with pictures are left out. Row 2608 asks for a value that only the problem before it gives ("TNYWR") and is
         kept, so that results compare. Metadata of a problem: ``answer_type``, ``subfield``.
 
-    Args:
-        options: Those of ``QuestionEnv``.
-
     Version history
         v0: first version.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(OLYMPIAD, **options)
+    table = OLYMPIAD

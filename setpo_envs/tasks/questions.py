@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import inspect
+from typing import Any, ClassVar
 
+from ..datasets.problem import Dataset
 from ..datasets.table import Table, load
 from ..env import GroupEnv
 
 
 class QuestionEnv(GroupEnv):
-    """An environment whose problems are the rows of a table; its subclasses say of which.
+    """An environment whose problems are the rows of a table; a task is a subclass that names its ``table``.
 
     Observation
         ``str``, the prompt: the question and, by ``prompt_format``, the answer format that it asks for.
@@ -52,22 +53,18 @@ class QuestionEnv(GroupEnv):
         ConnectionError: The hub can be neither reached nor read from its cache. Nothing else is loaded in its place.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        *,
-        source: Any = "hub",
-        split: str | None = None,
-        prompt_format: str = "boxed",
-        where: Mapping[str, Any] | None = None,
-        mode: str = "lenient",
-        system_prompt: str | None = None,
-        **options: Any,
-    ) -> None:
-        if mode == "strict" and prompt_format == "plain" and system_prompt is None:
+    table: ClassVar[Table]
+
+    @classmethod
+    def make_dataset(cls, source: Any = "hub", *, split: str | None = None, prompt_format: str = "boxed") -> Dataset:
+        """The problems, with the arguments of the environment that concern them."""
+        return load(cls.table, source, split=split, prompt_format=prompt_format)
+
+    def __init__(self, *, mode: str = "lenient", system_prompt: str | None = None, **options: Any) -> None:
+        if mode == "strict" and options.get("prompt_format") == "plain" and system_prompt is None:
             raise ValueError(
                 "expected a prompt_format that asks for a marked answer, or a system_prompt that does, got prompt_format='plain' "
                 "with mode='strict', in which no answer without a box, an answer tag or #### counts"
             )
-        dataset = load(table, source, split=split, prompt_format=prompt_format, where=where)
-        super().__init__(dataset, mode=mode, system_prompt=system_prompt, **options)
+        data = {name: options.pop(name) for name in inspect.signature(self.make_dataset).parameters if name in options}
+        super().__init__(self.make_dataset(**data), mode=mode, system_prompt=system_prompt, **options)
