@@ -16,15 +16,14 @@ def messages(prompt: str, system_prompt: str | None = None) -> Messages:
     return [*system, {"role": "user", "content": prompt}]
 
 
-# How a question is put, and where its answer is then looked for; {question} is the place of the question.
+# How a question is put; {question} is its place. No template shows a sample answer: a policy that repeats the prompt must not hit one.
 QUESTION_PROMPTS = {
     # the instruction on the model cards of Qwen2.5-Math
     "boxed": "{question}\nPlease reason step by step, and put your final answer within \\boxed{}.",
     # the tags of TinyZero
-    "think_answer": "{question}\nShow your work in <think> </think> tags. Then return the final answer in <answer> </answer> tags, "
-    "for example <answer>42</answer>.",
+    "think_answer": "{question}\nShow your work in <think> </think> tags. Then return the final answer in <answer> </answer> tags.",
     # the format of the data set's own solutions
-    "gsm8k": '{question}\nReason step by step. End with a line that holds nothing but "####" and the final answer, for example "#### 42".',
+    "gsm8k": '{question}\nReason step by step. Write the final answer, and nothing else, in the last line behind "####".',
     # the question alone, for base models, few-shot prompts and data that state the format already
     "plain": "{question}",
 }

@@ -28,12 +28,13 @@ def write(path, *rows):
 
 def test_rows_in_the_style_of_verl(tmp_path):
     row = {"prompt": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 2+2?"}]}
-    row |= {"reward_model": {"ground_truth": "4", "style": "rule"}, "extra_info": {"index": 17}}
+    row |= {"reward_model": {"ground_truth": "So it is $\\boxed{4}$.", "style": "rule"}, "extra_info": {"index": 17}}
     path = str(write(tmp_path / "rows.jsonl", row))
     columns = {"question": "prompt", "answer": "reward_model.ground_truth", "id_column": "extra_info.index"}
     env = gym.make("setpo_envs:setpo/Dataset-v0", source=path, prompt_format="plain", group_size=3, **columns)
     prompt, info = env.reset()
     assert (prompt, info["problem_id"]) == ("What is 2+2?", "17")
+    assert env.unwrapped.problem.gold == "4"
     assert env.step(["\\boxed{4}", "\\boxed{5}", ""])[4]["group"]["rewards"].tolist() == [1, 0, 0]
     spec = gym.envs.registration.EnvSpec.from_json(env.spec.to_json())
     assert gym.make(spec).reset()[0] == prompt
@@ -76,6 +77,13 @@ def test_who_follows_the_prompt_is_rewarded_in_strict_mode(name, prompt_format):
     for index, problem in enumerate(env.unwrapped.dataset):
         env.reset(options={"index": index})
         assert env.step([ANSWERS[prompt_format] % problem.gold, "It is 123456789."])[4]["group"]["rewards"].tolist() == [1, 0], problem
+
+
+@pytest.mark.parametrize("prompt_format", QUESTION_PROMPTS)
+def test_who_repeats_the_prompt_is_not_rewarded(prompt_format):
+    for table in TABLES.values():
+        for problem in load(table, "embedded", prompt_format=prompt_format):
+            assert verify(problem.task, problem.prompt, problem.gold, mode="strict", **problem.options).reward == 0, problem
 
 
 def test_prompts(tmp_path):

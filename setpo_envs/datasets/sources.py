@@ -20,8 +20,8 @@ def rows(
     """Yield (where, row) for every row of ``source``; ``where`` names file and line for error messages.
 
     Args:
-        source: Path of a local file (JSON lines in .jsonl or .json, or .parquet), of which all rows are used whatever the
-            split is called; a folder, of which every .jsonl and .parquet file below it is read, or only those of the split
+        source: Path of a local file (JSON lines in .jsonl or .json, a JSON array in .json, or .parquet), of which all rows are used
+            whatever the split is called; a folder, of which every .jsonl and .parquet file below it is read, or only those of the split
             where files are named by split; "hub" for the data set ``hub_id``; or a ``datasets.Dataset``.
         hub_id: Data set on the Hugging Face hub.
         config: Its configuration, where it has several.
@@ -73,8 +73,26 @@ def _file_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    text = _read_text(path).rstrip()
+    if path.suffix == ".json" and text.startswith("["):
+        return _array_rows(path, text)
+    return _line_rows(path, text)
+
+
+def _array_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path}: expected a JSON array of objects ({error})") from None
+    for where, row in _numbered(str(path), found):
+        if not isinstance(row, dict):
+            raise ValueError(f"{where}: expected a JSON object, got {str(row)[:80]!r}")
+        yield where, row
+
+
+def _line_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     # split("\n"), not splitlines(): U+2028 may stand unescaped inside a JSON string
-    lines = _read_text(path).rstrip().split("\n")
+    lines = text.split("\n")
     if lines == [""]:
         raise ValueError(f"{path}: expected one JSON object a line, got an empty file")
     for number, line in enumerate(lines, start=1):

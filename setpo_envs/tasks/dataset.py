@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from setpo_verifiers import TASKS
+from setpo_verifiers.maths import gold_text, verify_gsm8k, verify_math
 
 from ..datasets.problem import Dataset
 from ..datasets.table import HubSet, Question, Table, is_hub_id, load
@@ -65,6 +66,8 @@ class DatasetEnv(QuestionEnv):
             raise ValueError(f"expected config only with a hub id as source, got config={config!r} with {type(source).__name__}")
 
         def read(row: Mapping[str, Any], text: str, gold: Any) -> Question:
+            if TASKS[task] in (verify_math, verify_gsm8k):
+                gold = gold_text(gold)  # of a worked solution the answer alone
             return Question(text, gold, dict(verifier_options or {}))
 
         hub = (HubSet(source, configs=(config,)),) if config is not None or is_hub_id(source) else ()
