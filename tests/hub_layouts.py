@@ -87,6 +87,9 @@ LAYOUTS = {
 JSON_LINES = {"HuggingFaceH4/MATH-500", "Maxwell-Jia/AIME_2024", "opencompass/AIME2025", "math-ai/aime25"}  # the others are Parquet
 
 
+NOT_READ = {"socratic", "TP_TO_maths_en_COMP"}  # configurations that hold something else
+
+
 def build(root: Path, hub_id: str, rows: int = 2) -> None:
     """Write the folder ``root/owner/name``: a file for each configuration and split, and the card that says which is which."""
     import pyarrow.parquet
@@ -99,6 +102,8 @@ def build(root: Path, hub_id: str, rows: int = 2) -> None:
         card += [f"- config_name: {config}", "  data_files:"]
         for split in splits:
             lines = [row(n + i) for i in range(rows)]
+            if config in NOT_READ:
+                lines = [{**line, "question": "not to be read"} for line in lines]
             path = folder / config / f"{split}-00000-of-00001.{'jsonl' if hub_id in JSON_LINES else 'parquet'}"
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".jsonl":

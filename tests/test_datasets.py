@@ -9,7 +9,7 @@ import warnings
 
 import gymnasium as gym
 import pytest
-from hub_layouts import ASK, LAYOUTS, build
+from hub_layouts import ASK, LAYOUTS, NOT_READ, build
 
 from setpo_envs.checks import boxed_gold, check_dataset
 from setpo_envs.datasets import maths
@@ -64,7 +64,8 @@ def test_every_copy_and_split_of_the_hub(hub, name):
     table = TABLES[name]
     for hub_set in (*table.hub, *table.copies):
         assert hub_set.splits == LAYOUTS[hub_set.hub_id][1]
-        assert set(hub_set.configs) <= {None, *LAYOUTS[hub_set.hub_id][0]}
+        configs = [None if name == "default" else name for name in LAYOUTS[hub_set.hub_id][0] if name not in NOT_READ]
+        assert hub_set.configs == ((None,) if None in configs else tuple(configs))
         splits = [load(table, hub_set.hub_id, split=split) for split in hub_set.splits]
         for n, problems in enumerate(splits):
             assert len(problems) == 2 * len(hub_set.configs) and problems.left_out == ()
@@ -149,6 +150,7 @@ def test_unusable_rows_are_left_out_and_named(tmp_path):
         (OLYMPIAD, {"question": "?", "final_answer": None}, "gold answer"),
         (OLYMPIAD, {"question": "?", "final_answer": []}, "gold answer"),
         (OLYMPIAD, {"question": "?", "final_answer": ["1"], "modality": "Multimodal"}, "picture"),
+        (OLYMPIAD, {"question": "?", "final_answer": ["1"], "image_1": {"bytes": ""}}, "picture"),
         (OLYMPIAD, {"question": "?", "final_answer": ["1"], "error": "small"}, "float"),
         (MINERVA, {"question": "?", "answer": " "}, "empty"),
     ],
@@ -156,6 +158,13 @@ def test_unusable_rows_are_left_out_and_named(tmp_path):
 def test_why_a_row_is_no_problem(tmp_path, table, row, why):
     with pytest.raises(ValueError, match=why):
         load(table, write(tmp_path / "rows.jsonl", row))
+
+
+def test_a_question_that_comes_twice_has_two_ids(tmp_path):
+    row = {"question": "What is 1+1?", "answer": "2"}
+    problems = load(AMC, write(tmp_path / "rows.jsonl", row, {**row, "question": "What  is 1+1? "}, row))
+    name = f"amc/{fingerprint(row['question'])}"
+    assert [problem.problem_id for problem in problems] == [name, f"{name}-2", f"{name}-3"]
 
 
 def test_golds_are_written_one_way(tmp_path):
