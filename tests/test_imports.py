@@ -11,6 +11,7 @@ HEAVY = "torch transformers sympy datasets matplotlib pyarrow vllm sentence_tran
     [
         ("import setpo_envs", HEAVY),
         ("import setpo_envs, gymnasium; gymnasium.make('setpo/Countdown-v0').reset(seed=0)", HEAVY),
+        ("import setpo_envs, gymnasium; gymnasium.make('setpo/MATH-v0', source='embedded').reset(seed=0)", HEAVY),
         ("import setpo_verifiers; setpo_verifiers.verify('countdown', '1+2', {'numbers': [1, 2], 'target': 3})", f"{HEAVY} gymnasium"),
     ],
 )
