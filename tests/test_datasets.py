@@ -246,6 +246,8 @@ def test_parquet_and_tables_and_problems(tmp_path):
         problems = load(MATH, source)
         assert golds(problems) == ["2"] and problems.left_out == ()
     assert load(MATH, problems) is problems
+    with pytest.raises(ValueError, match=r"choose one, as in source\['test'\]"):
+        load(MATH, datasets.DatasetDict({"test": table}))
 
 
 # ---- embedded problems

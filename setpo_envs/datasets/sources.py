@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ def rows(
     """
     if is_table(source):
         return _table_rows("the datasets.Dataset", source)
+    if isinstance(source, Mapping):
+        raise ValueError(f"expected one table of rows as source, got several: choose one, as in source[{next(iter(source), 'train')!r}]")
     if isinstance(source, str) and source == "hub":
         name = " ".join(filter(None, (hub_id, config, split)))
         return _table_rows(name, _load_hub(hub_id, config, split or "train", offline))
