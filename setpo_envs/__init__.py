@@ -9,6 +9,14 @@ from .group import Completion, Groups, verify_groups
 ENVIRONMENTS = {
     "setpo/Countdown-v0": "setpo_envs.tasks.countdown:CountdownEnv",
     "setpo/KnightsAndKnaves-v0": "setpo_envs.tasks.knights_and_knaves:KnightsAndKnavesEnv",
+    "setpo/GSM8K-v0": "setpo_envs.tasks.gsm8k:GSM8KEnv",
+    "setpo/MATH-v0": "setpo_envs.tasks.math:MATHEnv",
+    "setpo/MATH500-v0": "setpo_envs.tasks.math:MATH500Env",
+    "setpo/AIME-v0": "setpo_envs.tasks.aime:AIMEEnv",
+    "setpo/AMC-v0": "setpo_envs.tasks.amc:AMCEnv",
+    "setpo/Olympiad-v0": "setpo_envs.tasks.olympiad:OlympiadEnv",
+    "setpo/Minerva-v0": "setpo_envs.tasks.minerva:MinervaEnv",
+    "setpo/Dataset-v0": "setpo_envs.tasks.dataset:DatasetEnv",
 }
 
 for _id, _entry_point in ENVIRONMENTS.items():

@@ -34,6 +34,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         shaper: Name of a registered shaper, a shaper, or None for no shaping.
         shaper_kwargs: Options of the named shaper.
         mode: "lenient" or "strict", how the verifier looks for the answer.
+        system_prompt: Opens ``info["messages"]`` as system message; the observation stays the prompt.
         render_mode: "ansi" or None.
 
     Raises:
@@ -50,6 +51,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         shaper: Shaper | str | None = "setpo",
         shaper_kwargs: Mapping[str, Any] | None = None,
         mode: str = "lenient",
+        system_prompt: str | None = None,
         render_mode: str | None = None,
     ) -> None:
         if mode not in MODES:
@@ -64,6 +66,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         self.group_size = self.action_space.group_size
         self.shaper = resolve_shaper(shaper, shaper_kwargs, self.group_size)
         self.mode = mode
+        self.system_prompt = system_prompt
         self.render_mode = render_mode
         self.problem: Problem | None = None
         self.last_groups: Groups | None = None  # the record (N = 1) of the last step of this episode
@@ -89,7 +92,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         self._index = self._pinned_index(options, dataset) if options else int(self.np_random.integers(len(dataset)))
         self.problem = dataset[self._index]
         self.last_groups = None
-        return self.problem.prompt, {**self._info(self.problem), "messages": messages(self.problem.prompt)}
+        return self.problem.prompt, {**self._info(self.problem), "messages": messages(self.problem.prompt, self.system_prompt)}
 
     def step(self, action: Sequence[str]) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Verify G completions of the prompt (``str`` or :class:`~setpo_envs.group.Completion`).

@@ -119,6 +119,7 @@ class Groups:
             "prompt": problem.prompt,
             "gold": problem.gold,
             "metadata": {key: list(value) if isinstance(value, tuple) else value for key, value in problem.metadata.items()},
+            "options": dict(problem.options),
             "completions": [str(text) for text in self.completions_NG[n]],
             "truncated": [is_truncated(text) for text in self.completions_NG[n]],
         }
@@ -199,7 +200,7 @@ def verify_groups(
 def _verdict(problem: Problem, text: str, mode: str) -> Verdict:
     """The verifier's verdict; a verifier that fails gives ERROR, which is not a wrong answer, and costs no other completion."""
     try:
-        return verify(problem.task, text, problem.gold, mode=mode)
+        return verify(problem.task, text, problem.gold, mode=mode, **problem.options)
     except (ValueError, TypeError):
         raise  # the caller's: an unknown task or mode, a malformed gold
     except Exception as error:
@@ -254,7 +255,7 @@ def _problem_from_json(line: Mapping[str, Any]) -> Problem:
     metadata = dict(line["metadata"])
     if "modes" in metadata:
         metadata["modes"] = tuple(metadata["modes"])
-    return Problem(**{**{name: line[name] for name in _PROBLEM_FIELDS}, "metadata": metadata})
+    return Problem(**{**{name: line[name] for name in _PROBLEM_FIELDS}, "metadata": metadata, "options": line.get("options", {})})
 
 
 def _completion(text: str, truncated: bool) -> str:

@@ -7,9 +7,36 @@ from collections.abc import Callable, Sequence
 Messages = list[dict[str, str]]
 
 
-def messages(prompt: str) -> Messages:
-    """The prompt as the chat messages that instruction-tuned models and trainers take."""
-    return [{"role": "user", "content": prompt}]
+def messages(prompt: str, system_prompt: str | None = None) -> Messages:
+    """The prompt as the chat messages that instruction-tuned models and trainers take.
+
+    No chat template is applied: that is the tokenizer's, on the agent's side.
+    """
+    system = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
+    return [*system, {"role": "user", "content": prompt}]
+
+
+# How a question is put; {question} is its place. No template shows a sample answer: a policy that repeats the prompt must not hit one.
+QUESTION_PROMPTS = {
+    # the instruction on the model cards of Qwen2.5-Math
+    "boxed": "{question}\nPlease reason step by step, and put your final answer within \\boxed{}.",
+    # the tags of TinyZero
+    "think_answer": "{question}\nShow your work in <think> </think> tags. Then return the final answer in <answer> </answer> tags.",
+    # the format of the data set's own solutions
+    "gsm8k": '{question}\nReason step by step. Write the final answer, and nothing else, in the last line behind "####".',
+    # the question alone, for base models, few-shot prompts and data that state the format already
+    "plain": "{question}",
+}
+
+
+def question_prompt(prompt_format: str) -> Callable[[str], str]:
+    """The function that puts a question: by name, or a template of your own that contains ``{question}``. Raises ValueError otherwise."""
+    template = QUESTION_PROMPTS.get(prompt_format, prompt_format)
+    if not isinstance(template, str) or "{question}" not in template:
+        known = ", ".join(QUESTION_PROMPTS)
+        raise ValueError(f"expected prompt_format among {known}, or a template that contains {{question}}, got {prompt_format!r}")
+    before, _, after = template.partition("{question}")
+    return lambda question: f"{before}{question}{after}"
 
 
 def countdown_tinyzero(numbers: Sequence[int], target: int) -> str:

@@ -1,7 +1,10 @@
 """The environment contract, for every registered id."""
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 import warnings
 
 import gymnasium as gym
@@ -11,17 +14,43 @@ from gymnasium.utils.env_checker import check_env
 
 import setpo_envs
 from setpo_envs import Completion
-from setpo_envs.checks import check_dataset
+from setpo_envs.checks import boxed_gold, check_dataset
 from setpo_envs.datasets import Problem
+from setpo_envs.datasets.table import EMBEDDED
 from setpo_envs.group import GROUP_FIELDS
 from setpo_envs.shapers import SetPO, Shaping
 from setpo_envs.spaces import Group, Unicode
+from setpo_envs.tasks.questions import QuestionEnv
 from setpo_verifiers import Status
 
 IDS = [env_id for env_id in gym.registry if env_id.startswith("setpo/")]
+# The splits of what data() names.
+SPLITS = {
+    "setpo/Countdown-v0": ("train", "validation", "test"),
+    "setpo/KnightsAndKnaves-v0": ("train", "validation", "test"),
+    "setpo/GSM8K-v0": ("train", "test"),
+    "setpo/MATH-v0": ("train", "test"),
+    "setpo/MATH500-v0": ("test",),
+    "setpo/AIME-v0": ("train",),
+    "setpo/Olympiad-v0": ("train",),
+    "setpo/AMC-v0": ("test",),
+    "setpo/Minerva-v0": ("test",),
+}
 SHAPERS = [None, "setpo", "shuffled"]
 each_id = pytest.mark.parametrize("env_id", IDS)
 pytestmark = pytest.mark.filterwarnings("error")
+
+
+def data(env_id):
+    """What is given to make an environment offline."""
+    if env_id == "setpo/Dataset-v0":
+        return {"source": str(EMBEDDED / "math_train.jsonl"), "answer": "solution"}
+    task = gym.envs.registration.load_env_creator(gym.spec(env_id).entry_point)
+    return {"source": "embedded"} if issubclass(task, QuestionEnv) else {}
+
+
+def make(env_id, **kwargs):
+    return gym.make(env_id, **{**data(env_id), **kwargs})
 
 
 def test_the_table_is_what_is_registered():
@@ -33,13 +62,13 @@ def test_the_table_is_what_is_registered():
 def test_check_env_without_a_warning(env_id, shaper):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        env = gym.make(env_id, group_size=4, shaper=shaper, render_mode="ansi")
+        env = make(env_id, group_size=4, shaper=shaper, render_mode="ansi")
         check_env(env.unwrapped)
 
 
 @each_id
 def test_spaces_reset_and_step(env_id):
-    env = gym.make(env_id, group_size=5)
+    env = make(env_id, group_size=5)
     assert env.action_space == Group(Unicode(), 5) and env.observation_space == Unicode()
     prompt, info = env.reset(seed=3)
     assert type(info["index"]) is int and env.unwrapped.dataset[info["index"]].problem_id == info["problem_id"]
@@ -59,10 +88,10 @@ def test_spaces_reset_and_step(env_id):
 @each_id
 def test_the_gold_modes_are_rewarded_whatever_the_shaper(env_id):
     for shaper in SHAPERS:
-        env = gym.make(env_id, group_size=3, shaper=shaper)
+        env = make(env_id, group_size=3, shaper=shaper)
         env.reset(seed=0)
         solution = solve_any(env.unwrapped.problem)
-        _, reward, _, _, info = env.step([solution, solution, "no"])
+        _, reward, _, _, info = env.step([solution, solution, ""])
         assert reward == pytest.approx(2 / 3)
         assert info["group"]["status"].tolist() == [Status.CORRECT, Status.CORRECT, Status.NO_ANSWER]
         assert info["group"]["modes"].tolist() == [0, 0, -1]
@@ -71,15 +100,19 @@ def test_the_gold_modes_are_rewarded_whatever_the_shaper(env_id):
 def solve_any(problem: Problem) -> str:
     from setpo_envs.datasets.countdown import problem_modes
 
-    assert problem.task in ("countdown", "knights_and_knaves"), "say here how a problem of the new task is solved"
-    modes = problem_modes(problem) if problem.task == "countdown" else problem.metadata["modes"]
-    return f"<answer>{modes[0]}</answer>"
+    if problem.task == "countdown":
+        return f"<answer>{problem_modes(problem)[0]}</answer>"
+    if problem.task == "knights_and_knaves":
+        return f"<answer>{problem.metadata['modes'][0]}</answer>"
+    solution = boxed_gold(problem)
+    assert solution is not None, "say here how a problem of the new task is solved"
+    return solution
 
 
 @each_id
 def test_same_seed_same_prompts_for_every_group_size_and_shaper(env_id):
     def prompts(group_size, shaper):
-        env = gym.make(env_id, group_size=group_size, shaper=shaper)
+        env = make(env_id, group_size=group_size, shaper=shaper)
         found = []
         for seed in (11, None, None, 12, None):
             found.append(env.reset(seed=seed)[0])
@@ -94,7 +127,7 @@ def test_same_seed_same_prompts_for_every_group_size_and_shaper(env_id):
 
 @each_id
 def test_a_random_shaper_is_reproducible(env_id):
-    env = gym.make(env_id, group_size=6, shaper="shuffled")
+    env = make(env_id, group_size=6, shaper="shuffled")
 
     def credits():
         found = []
@@ -108,7 +141,7 @@ def test_a_random_shaper_is_reproducible(env_id):
 
 @each_id
 def test_options_pin_a_problem(env_id):
-    env = gym.make(env_id, group_size=3)
+    env = make(env_id, group_size=3)
     dataset = env.unwrapped.dataset
     assert len(dataset) > 7 and isinstance(dataset[7], Problem)
     prompt, info = env.reset(options={"index": 7})
@@ -128,7 +161,7 @@ def test_options_pin_a_problem(env_id):
 
 @each_id
 def test_misuse_is_an_error_that_says_what_to_do(env_id):
-    env = gym.make(env_id, group_size=4).unwrapped
+    env = make(env_id, group_size=4).unwrapped
     with pytest.raises(gym.error.ResetNeeded, match="reset"):
         env.step(["x"] * 4)
     env.reset(seed=0)
@@ -157,31 +190,36 @@ def test_misuse_is_an_error_that_says_what_to_do(env_id):
         ({"shaper_kwargs": {"kernle": "rbf"}}, "kernel"),
         ({"shaper": None, "shaper_kwargs": {"g": "linear"}}, "shaper_kwargs"),
         ({"mode": "lax"}, "lenient, strict"),
-        ({"split": "dev"}, "train, validation, test"),
-        ({"settings": {"numbers": 4}}, "settings among m"),
     ],
 )
 def test_a_wrong_argument_is_an_error_with_the_choices(env_id, kwargs, message):
     with pytest.raises(ValueError, match=message):
-        gym.make(env_id, **kwargs)
+        make(env_id, **kwargs)
+
+
+@pytest.mark.parametrize("env_id", SPLITS)
+def test_a_split_that_there_is_not(env_id):
+    with pytest.raises(ValueError, match=f"expected split among {', '.join(SPLITS[env_id])}.*'dev'"):
+        make(env_id, split="dev")
 
 
 @each_id
 def test_a_render_mode_that_there_is_not(env_id):
     with pytest.raises(ValueError, match="None, ansi, got 'human'"), pytest.warns(UserWarning, match="render_mode"):
-        gym.make(env_id, render_mode="human")
+        make(env_id, render_mode="human")
 
 
 @each_id
 def test_a_misspelt_argument_is_an_error(env_id):
     with pytest.raises(TypeError, match="groupsize"):
-        gym.make(env_id, groupsize=4)
+        make(env_id, groupsize=4)
 
 
 @each_id
 def test_spec_survives_json(env_id):
-    kwargs = {"group_size": 4, "shaper": "setpo", "shaper_kwargs": {"scale": "zscore", "members": "well_formed"}, "split": "validation"}
-    env = gym.make(env_id, **kwargs)
+    kwargs = {"group_size": 4, "shaper": "setpo", "shaper_kwargs": {"scale": "zscore", "members": "well_formed"}}
+    kwargs |= {"split": SPLITS[env_id][-1]} if env_id in SPLITS else {}
+    env = make(env_id, **kwargs)
     again = gym.make(gym.envs.registration.EnvSpec.from_json(json.loads(json.dumps(env.spec.to_json()))))
     assert again.spec.kwargs == env.spec.kwargs
     assert again.reset(seed=5)[0] == env.reset(seed=5)[0]
@@ -191,7 +229,7 @@ def test_spec_survives_json(env_id):
 
 @each_id
 def test_pickling_keeps_the_state(env_id):
-    env = gym.make(env_id, group_size=4, shaper="shuffled")
+    env = make(env_id, group_size=4, shaper="shuffled")
     env.reset(seed=1)
     other = pickle.loads(pickle.dumps(env))
     action = ["1+1", "2+2", "3+3", "4*4"]
@@ -205,11 +243,11 @@ def test_objects_in_place_of_names(env_id):
         def __call__(self, groups, rng):
             return Shaping(credits=np.ones(groups.rewards.shape))
 
-    env = gym.make(env_id, group_size=2, shaper=Ones())
+    env = make(env_id, group_size=2, shaper=Ones())
     env.reset(seed=0)
     assert env.step(["a", "b"])[4]["group"]["credits"].tolist() == [1, 1]
     listed = [env.unwrapped.dataset[i] for i in range(3)]
-    env = gym.make(env_id, source=listed, shaper=SetPO())
+    env = make(env_id, source=listed, shaper=SetPO())
     assert env.unwrapped.dataset is listed and env.reset(seed=0)[0] in [problem.prompt for problem in listed]
 
 
@@ -218,10 +256,10 @@ def test_objects_in_place_of_names(env_id):
 def test_vector_environments_have_arrays_N_G(env_id, vectorization, extra):
     n, g = 3, 3  # equal on purpose: a transposed batch would keep its shape
     vector_kwargs = {"autoreset_mode": gym.vector.AutoresetMode.DISABLED, **extra}
-    envs = gym.make_vec(env_id, n, vectorization, vector_kwargs=vector_kwargs, group_size=g)
+    envs = gym.make_vec(env_id, n, vectorization, vector_kwargs=vector_kwargs, group_size=g, **data(env_id))
     try:
         prompts, infos = envs.reset(seed=[4, 5, 6])
-        single = gym.make(env_id, group_size=g)
+        single = make(env_id, group_size=g)
         problems = []
         for seed, prompt in zip((4, 5, 6), prompts):
             assert single.reset(seed=seed)[0] == prompt
@@ -229,7 +267,7 @@ def test_vector_environments_have_arrays_N_G(env_id, vectorization, extra):
         assert list(infos["problem_id"]) == [problem.problem_id for problem in problems]
         right = solve_any(problems[1])
         _, rewards, terminated, truncated, infos = envs.step(
-            (("a", "1+1", "c"), (right, right, right), ("", "1+1", Completion("", truncated=True)))
+            (("a", "1+12345", "c"), (right, right, right), ("", "1+12345", Completion("", truncated=True)))
         )
         np.testing.assert_array_equal(rewards, [0, 1, 0])
         assert terminated.all() and not truncated.any()
@@ -245,7 +283,7 @@ def test_vector_environments_have_arrays_N_G(env_id, vectorization, extra):
 
 @each_id
 def test_render_is_text_of_80_columns(env_id):
-    env = gym.make(env_id, group_size=3, render_mode="ansi")
+    env = make(env_id, group_size=3, render_mode="ansi")
     _, info = env.reset(seed=0)
     assert info["problem_id"] in env.render()
     env.step(["x " * 200, "\x1b[2Jhidden\n" * 30, solve_any(env.unwrapped.problem)])
@@ -257,5 +295,22 @@ def test_render_is_text_of_80_columns(env_id):
 
 
 @each_id
-def test_default_data_pass_the_public_check(env_id):
-    check_dataset(gym.make(env_id).unwrapped.dataset, limit=50)
+def test_every_split_passes_the_public_check(env_id):
+    choices = [{"split": split} for split in SPLITS.get(env_id, ())] or [{}]
+    splits = [make(env_id, **choice).unwrapped.dataset for choice in choices]
+    for n, dataset in enumerate(splits):
+        others = [[other[i] for i in range(min(len(other), 200))] for other in splits[:n] + splits[n + 1 :]]
+        check_dataset(dataset, limit=50, disjoint_from=others)
+
+
+def test_prompts_are_the_same_in_another_process():
+    program = (
+        "import json, sys, gymnasium as gym, setpo_envs\n"
+        "print(json.dumps({i: [gym.make(i, **kw).reset(seed=s)[0] for s in (0, 1)] for i, kw in json.loads(sys.argv[1]).items()}))"
+    )
+    given = {env_id: data(env_id) for env_id in IDS}
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(given)], capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "7"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {env_id: [make(env_id).reset(seed=seed)[0] for seed in (0, 1)] for env_id in IDS}

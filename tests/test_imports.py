@@ -12,6 +12,7 @@ ALONE = f"{HEAVY} gymnasium setpo_envs antlr4 latex2sympy2_extended math_verify"
     [
         ("import setpo_envs", HEAVY),
         ("import setpo_envs, gymnasium; gymnasium.make('setpo/Countdown-v0').reset(seed=0)", HEAVY),
+        ("import setpo_envs, gymnasium; gymnasium.make('setpo/MATH-v0', source='embedded').reset(seed=0)", HEAVY),
         ("import setpo_envs.integrations.trl, setpo_envs.integrations.verl", f"{HEAVY} trl verl ray"),
         ("import setpo_verifiers; setpo_verifiers.verify('countdown', '1+2', {'numbers': [1, 2], 'target': 3})", ALONE),
         ("import setpo_verifiers; setpo_verifiers.verify('math', '\\\\boxed{1/2}', '0.5')", ALONE),

@@ -43,6 +43,18 @@ def test_json_lines(jsonl):
     check_rows(countdown_dataset(jsonl.with_suffix(".json")))
 
 
+def test_a_json_array(tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(ROWS, indent=1))
+    check_rows(countdown_dataset(path))
+    path.write_text(json.dumps([ROWS[0], 3]))
+    with pytest.raises(ValueError, match="rows.json, row 2: expected a JSON object, got '3'"):
+        countdown_dataset(path)
+    path.write_text("[{]")
+    with pytest.raises(ValueError, match="expected a JSON array"):
+        countdown_dataset(path)
+
+
 def test_parquet(parquet):
     check_rows(countdown_dataset(parquet))
 

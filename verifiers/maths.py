@@ -33,12 +33,19 @@ _NO_ANSWER = Verdict(0.0, Status.NO_ANSWER, None, None, "no_answer")
 
 
 def verify_math(
-    completion: str, gold: Any, *, mode: str = "lenient", precision: float | Sequence[float] | None = None, last_number: bool = False
+    completion: str,
+    gold: Any,
+    *,
+    mode: str = "lenient",
+    precision: float | Sequence[float] | None = None,
+    alternatives: Sequence[Any] = (),
+    last_number: bool = False,
 ) -> Verdict:
     r"""Judge ``completion`` against ``gold``: the answer itself, or a solution that declares it (a box, an answer tag, ``####``).
 
     ``mode="strict"`` wants a box, an answer tag or a ``####`` line; lenient also takes the sentence that states the answer.
     ``precision`` is an absolute tolerance (OlympiadBench's ``error``), or one for each value of the gold.
+    ``alternatives`` are further golds, each as right as ``gold`` ("find one of the foci"); a list is one answer and needs no such thing.
     ``last_number`` lets the last number of a text without any marker count, as is usual for GSM8K.
 
     Reasons: ``correct``; ``no_answer`` (nothing declared); ``unreadable`` (the declared answer is no mathematics and not the gold's
@@ -47,19 +54,26 @@ def verify_math(
     Raises TypeError for a completion that is not a str, ValueError for an unknown mode and for a gold that is empty or
     neither text nor number.
     """
-    expected = gold_text(gold)
+    golds = [gold_text(each) for each in (gold, *alternatives)]
     answer, marked = declared(completion, mode, last_number=last_number)
     if not marked and mode == "lenient" and isinstance(gold, str) and completion.strip() == gold.strip():
-        answer = expected
+        answer = golds[0]
     if answer is None or not answer.strip():
         return _NO_ANSWER
     tolerance = tuple(precision) if isinstance(precision, Sequence) else precision
-    return _judge(answer, expected, tolerance, marked)
+    return max((_judge(answer, expected, tolerance, marked) for expected in golds), key=lambda verdict: verdict.reward)
 
 
-def verify_gsm8k(completion: str, gold: Any, *, mode: str = "lenient", precision: float | Sequence[float] | None = None) -> Verdict:
+def verify_gsm8k(
+    completion: str,
+    gold: Any,
+    *,
+    mode: str = "lenient",
+    precision: float | Sequence[float] | None = None,
+    alternatives: Sequence[Any] = (),
+) -> Verdict:
     """As :func:`verify_math`; without a marker, lenient mode takes the last number."""
-    return verify_math(completion, gold, mode=mode, precision=precision, last_number=True)
+    return verify_math(completion, gold, mode=mode, precision=precision, alternatives=alternatives, last_number=True)
 
 
 def gold_text(gold: Any) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from operator import index as as_index
 from typing import Any, Protocol
 
 
@@ -12,7 +14,8 @@ class Problem:
     """One problem as the environment asks it and the verifier grades it.
 
     ``gold`` is a JSON value in a form that the verifier of ``task`` accepts. ``metadata`` may hold ``modes``, the tuple
-    of all valid mode keys, and ``n_modes``, their number, where the dataset knows them.
+    of all valid mode keys, and ``n_modes``, their number, where the dataset knows them. ``options`` are those of the
+    verifier that this one problem needs, such as a ``precision``.
     """
 
     problem_id: str
@@ -20,6 +23,7 @@ class Problem:
     prompt: str
     gold: Any
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Dataset(Protocol):
@@ -43,6 +47,34 @@ def with_difficulty(dataset: Dataset, name: str) -> Dataset:
             f"got {type(dataset).__name__}, whose problems are not sorted by it"
         )
     return offered(name)
+
+
+class Problems(Sequence[Problem]):
+    """Problems listed in memory. ``left_out`` names the rows that could not be used: (where, why)."""
+
+    def __init__(self, problems: Sequence[Problem], left_out: Sequence[tuple[str, str]] = ()) -> None:
+        self._problems = tuple(problems)
+        self.left_out = tuple(left_out)
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._problems[index]
+        if not 0 <= as_index(index) < len(self):
+            raise IndexError(f"expected an index of at least 0 and below {len(self)}, got {index}")
+        return self._problems[as_index(index)]
+
+
+def normalised(text: str) -> str:
+    """``text`` in lower case with single spaces: what makes two questions the same."""
+    return " ".join(text.split()).lower()
+
+
+def fingerprint(text: str) -> str:
+    """12 hexadecimal digits that name a question whatever file, order or split it comes in; problem ids hang on it."""
+    return blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def is_dataset(source: Any) -> bool:

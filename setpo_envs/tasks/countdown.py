@@ -32,23 +32,8 @@ class CountdownEnv(GroupEnv):
     ``info`` of ``reset``
         ``index`` (int), ``problem_id`` (str), ``messages`` (the prompt as chat messages).
     ``info`` of ``step``
-        ``index``, ``problem_id``, and ``group``, a dict with
-
-        ================== ============== =============================================================================
-        ``rewards``        (G,) float64   verified reward of each completion
-        ``status``         (G,) int8      WRONG 0, CORRECT 1, NO_ANSWER 2, TRUNCATED 3 (marked as cut off, no answer
-                                          in it), TIMEOUT 4, ERROR 5
-        ``valid``          (G,) bool      False where no verdict was reached (TIMEOUT, ERROR)
-        ``answers``        (G,) object    extracted answer, or None
-        ``mode_keys``      (G,) object    canonical key of the expression, right or wrong; None if it does not parse
-        ``modes``          (G,) int64     the same as integers local to the group, by first appearance; -1 for None
-        ``reasons``        (G,) object    why: a short text for logs
-        ``shaped_rewards`` (G,) float64   r': rewards after shapers that change rewards
-        ``weights``        (G,) float64   w: factor on the base advantage
-        ``credits``        (G,) float64   c: what the shaper adds, unweighted; SetPO's s_i by default
-        ``defined``        bool           False where the shaper is undefined on this group; credits are then zeros
-        ``diversity``      float          set diversity D of the group under the shaper's kernel
-        ================== ============== =============================================================================
+        ``index``, ``problem_id``, and ``group``: (G,) arrays of rewards, statuses, answers, mode keys and credits, field by field
+        in ``setpo_envs.group.GROUP_FIELDS``.
 
         The agent computes A = w * base(r') + lambda * c. Two expressions have one mode when they are equal after flattening
         sums and products, sorting their operands and writing a-b and a/b as signed and inverse terms.

@@ -1,0 +1,28 @@
+"""``setpo/Minerva-v0``: the docstring of :class:`MinervaEnv` is its specification."""
+
+from __future__ import annotations
+
+from ..datasets.maths import MINERVA
+from .questions import QuestionEnv
+
+
+class MinervaEnv(QuestionEnv):
+    """Minerva: undergraduate problems from the sciences with a value, an expression or an equation as answer (Lewkowycz et al. 2022).
+
+    Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
+
+    Reward
+        1 if the answer has the value of the gold. The data define no tolerance; the verifier's rules for decimals apply
+        (docs/verifiers.md): a decimal equals another to a relative 1e-6, an exact answer the decimal that it rounds to. A mode is
+        the value of the answer.
+    Splits
+        "test" only (272 rows); embedded: 24.
+    Data
+        math-ai/minervamath; columns ``question``, ``answer``. Its page states no licence; the questions are from MIT OpenCourseWare
+        (CC BY-NC-SA).
+
+    Version history
+        v0: first version.
+    """
+
+    table = MINERVA

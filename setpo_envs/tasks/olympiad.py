@@ -1,0 +1,31 @@
+"""``setpo/Olympiad-v0``: the docstring of :class:`OlympiadEnv` is its specification."""
+
+from __future__ import annotations
+
+from ..datasets.maths import OLYMPIAD
+from .questions import QuestionEnv
+
+
+class OlympiadEnv(QuestionEnv):
+    """OlympiadBench: open-ended olympiad mathematics in English, text only (He et al. 2024).
+
+    Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`. As the benchmark's own prompt
+    does, ours adds the unit that the answer is wanted in and says where several answers are asked for.
+
+    Reward
+        1 if the answer has the value of the gold: a number, an expression, a tuple, an interval, or all of several answers in any
+        order. A row's ``error`` is the tolerance, absolute, for its answer. A unit may be left out of the answer; another unit
+        than the one asked for is wrong. A mode is the value of the answer.
+    Splits
+        "train" only, as the hub calls it (674 rows, all of them meant for evaluation); embedded: 28.
+    Data
+        Hothan/OlympiadBench, configuration ``OE_TO_maths_en_COMP``, Apache-2.0; columns ``question``, ``final_answer``,
+        ``is_multiple_answer``, ``unit``, ``error``, ``context``, ... Another copy: math-ai/olympiadbench ("test"), in either of its two
+        schemas. Rows with pictures are left out. Row 2608 asks for a value that only the problem before it gives ("TNYWR") and is
+        kept, so that results compare. Metadata of a problem: ``answer_type``, ``subfield``.
+
+    Version history
+        v0: first version.
+    """
+
+    table = OLYMPIAD
