@@ -9,7 +9,7 @@ from fractions import Fraction
 from .math_equal_relations import equal_relations, proportional
 from .math_equal_values import Precision, equal_values
 from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value, Words
-from .math_number import Number, TooLarge, add, close
+from .math_number import Number, TooLarge, Undefined, add, close
 from .math_sets import pieces_of
 from .math_tokens import Tree
 from .math_units import compatible
@@ -20,7 +20,7 @@ def equal(gold: Answer, answer: Answer, precision: Precision = None) -> bool:
     """Whether ``answer`` states what ``gold`` states. ``precision`` is an absolute tolerance, or one a value."""
     try:
         return _equal(gold, answer, precision)
-    except TooLarge:
+    except (TooLarge, Undefined):
         return False
 
 

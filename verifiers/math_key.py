@@ -6,7 +6,7 @@ import hashlib
 
 from .math_equal import difference, states_value, words
 from .math_forms import Answer, Base, Equation, Group, Matrix, Ratio, Relation, Sets, Value
-from .math_number import TooLarge
+from .math_number import TooLarge, Undefined
 from .math_sets import key as set_key
 from .math_value import key_of, ratio_key
 
@@ -15,7 +15,7 @@ def key(answer: Answer) -> str | None:
     """The canonical key, or None for a number too large to compare."""
     try:
         text = _key(answer)
-    except TooLarge:
+    except (TooLarge, Undefined):
         return None
     return text if len(text) <= 200 else "#" + hashlib.sha1(text.encode("utf-8", "replace")).hexdigest()
 

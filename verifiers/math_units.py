@@ -31,7 +31,9 @@ _NOT_UNITS = frozenset(
     "gcd lcm mod abs inf nan".split()
 ) - {"min"}  # fmt: skip
 _POWER = r"\s*(?:\^\s*(?:\{\s*(-?\d)\s*\}|(-?\d)))?"
-_QUOTED = re.compile(r'^(.*?[^\s"/*^])\s*((?:"[^"]*"' + _POWER + r"\s*[/*]?\s*)+)$", re.DOTALL)
+_QUOTED = re.compile(  # every blank can be taken in one way only: else time grows exponentially
+    r'^(.*?[^\s"/*^])\s*((?:"[^"]*"(?:\s*\^\s*(?:\{\s*-?\d\s*\}|-?\d))?(?:\s*[/*])?\s*)+)$', re.DOTALL
+)
 _EXPONENT = re.compile(r"\^\s*\{?\s*(-?\d)\s*\}?")
 _DEGREES = re.compile(r'\s*\^?\s*\{?\s*\\circ\s*\}?\s*(?:"?\s*[CF]\s*"?$)?|(?<=\d)\s*\^\s*\{?\s*"?o"?\s*\}?$')
 _TURNED = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)\b")  # an angle inside a function is no unit

@@ -31,6 +31,7 @@ from .math_number import (
     mul,
     neg,
     power,
+    to_complex,
 )
 from .math_tokens import Tree
 
@@ -269,7 +270,7 @@ def key_of(tree: Tree) -> str:
 def ratio_key(tree: Tree, signed: bool = False) -> str:
     """A text that is the same for expressions that are constant (``signed``: positive constant) multiples of each other."""
     values = probe(tree)
-    first = next((value for value in values if value), None)
+    first = next((value for value in values if value and any(to_complex(value))), None)
     if len(values) == 1 or first is None:
         return key_of(tree)
     scale = absolute(first) if signed else first

@@ -23,7 +23,9 @@ _CUE = re.compile(
 _FORMULA = re.compile(
     r"\$\$([^$]+)\$\$|(?<!\\)\$((?:[^$\\]|\\.)*)\$|\\\(((?:[^\\]|\\[^()]){0,2000})\\\)|\\\[((?:[^\\]|\\[^\[\]]){0,2000})\\\]"
 )
-_FROM_DIGIT = re.compile(r"\$\d(?:\\[a-z]+|(?!\s?[a-z]{3})[^$\n]){0,200}(?<![\s=+*/(,-])\$(?!\d)")  # a formula, not an amount of money
+_FROM_DIGIT = re.compile(  # a formula, not an amount of money
+    r"\$\d(?:\\(?:[A-Za-z]+(?![A-Za-z])|[^A-Za-z\n])|(?!\s?[a-z]{3})[^$\n\\]){0,200}(?<![\s=+*/(,-])\$(?!\d)"
+)
 _HALVES = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
 _JOINT = re.compile(r"[\s,;]*(?:and|or|,|;)\s*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
