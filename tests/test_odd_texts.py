@@ -1,0 +1,37 @@
+"""Whatever the text, a verifier answers: fuzzing in small (benchmarks/fuzz.py does it for as long as you like)."""
+
+import random
+
+import odd_texts
+import pytest
+
+from setpo_verifiers import Status, extract, verify
+
+UNBOUNDED = pytest.mark.xfail(raises=RecursionError, reason="a product of hundreds of factors is read to a tree as deep")
+
+
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=UNBOUNDED), 3])
+def test_no_text_makes_a_verifier_raise(seed):
+    rng = random.Random(seed)
+    judged = dict.fromkeys(odd_texts.TASKS, 0)
+    for _ in range(1_000):
+        data = rng.randbytes(rng.choice([16, 64, 256]))
+        task, text, gold = odd_texts.draw(data)
+        lenient, strict = extract(text), extract(text, mode="strict")
+        assert strict in (None, lenient), data.hex()
+        for mode in ("lenient", "strict"):
+            try:
+                verdict = verify(task, text, gold, mode=mode)
+            except ValueError as error:
+                assert " gold" in str(error), data.hex()  # refused, as it should be; no other error
+                continue
+            assert verdict.valid and verdict.reward == float(verdict.status is Status.CORRECT), data.hex()
+            assert len(verdict.answer or "") + len(verdict.mode_key or "") < 10_000, data.hex()
+            judged[task] += 1
+    assert min(judged.values()) > 100
+
+
+def test_the_bytes_decide():
+    data = random.Random(0).randbytes(200)
+    assert odd_texts.draw(data) == odd_texts.draw(data)
+    assert len({odd_texts.draw(data[:n]) for n in range(200) if isinstance(odd_texts.draw(data[:n]).gold, str)}) > 1
