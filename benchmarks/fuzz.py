@@ -56,6 +56,8 @@ class Fuzzer:
             except _Refused:
                 self.refused += 1
                 fault = ""
+            except RecursionError:
+                fault = "RecursionError"  # where the stack ends says nothing
             except Exception as error:
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 fault = f"{type(error).__name__} in {Path(where.filename).name}:{where.lineno}: {error}"[:200]
@@ -64,10 +66,13 @@ class Fuzzer:
             if spent > self.slowest[0]:
                 self.slowest = spent, f"{name}, {len(odd.text)} characters", data.hex()
             if spent > LIMIT:
-                fault = f"{spent:.0f} s"
+                fault = f"more than {LIMIT:g} s"
             if fault and fault not in self.findings:
                 self.findings[fault] = data.hex()
-                print(f"FOUND {name}: {fault}\n  gold {odd.gold!r:.200}\n  text {odd.text!r:.300}\n  --replay {data.hex()}", flush=True)
+                print(
+                    f"FOUND {name}: {fault}, {spent:.3f} s\n  gold {odd.gold!r:.200}\n  text {odd.text!r:.300}\n  --replay {data.hex()}",
+                    flush=True,
+                )
 
     def report(self, seconds: float) -> None:
         spent, name, data = self.slowest
