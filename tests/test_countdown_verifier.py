@@ -25,32 +25,7 @@ def answer(text, numbers, target, **options):
     return verify("countdown", f"<answer>{text}</answer>", {"numbers": numbers, "target": target}, **options)
 
 
-# --- collected cases and real completions ------------------------------------------------------------------------
-
-
-def test_collected_cases_are_judged_as_ruled():
-    cases = [case for case in data("corpus/public.jsonl") if case["task"] == "countdown"]
-    assert len(cases) > 100
-    for marker in {case["must_not_create"] for case in cases if case.get("must_not_create")}:
-        Path(marker).unlink(missing_ok=True)
-    wrong = []
-    for case in cases:
-        text = case["completion"]
-        if generator := case.get("completion_gen"):
-            text = generator.get("prefix", "") + generator.get("repeat", "") * generator.get("times", 0) + generator.get("suffix", "")
-        if text is None:
-            with pytest.raises(TypeError):
-                verify("countdown", text, case["gold"])
-            continue
-        if case["kind"] == "answer":
-            text = f"<answer>{text}</answer>"
-        rulings = {case.get("mode", "lenient"): case["expected"], "strict": case.get("expected_strict", case["expected"])}
-        for mode, expected in rulings.items():
-            verdict = verify("countdown", text, case["gold"], mode=mode)
-            if verdict.reward != float(expected) or (verdict.status is Status.CORRECT) != expected:
-                wrong.append((case["id"], mode, expected, verdict))
-        assert not (case.get("must_not_create") and Path(case["must_not_create"]).exists()), f"{case['id']} ran code"
-    assert not wrong
+# --- real completions ------------------------------------------------------------------------
 
 
 def real_completions():

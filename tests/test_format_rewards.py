@@ -1,29 +1,12 @@
 """Format rewards: templates as ruled on collected cases, apart from answers, and the scores of papers by name only."""
 
 import inspect
-import json
-import os
 import time
-from pathlib import Path
 
 import pytest
 
 from setpo_verifiers import TASKS, Status, Verdict, verify
 from setpo_verifiers.format import TEMPLATES, partial_score, verify_format
-
-
-def test_collected_cases_are_judged_as_ruled():
-    if "SETPO_TEST_DATA" not in os.environ:
-        pytest.skip("SETPO_TEST_DATA is not set: it names the folder of reference data")
-    with open(Path(os.environ["SETPO_TEST_DATA"]) / "corpus" / "public.jsonl", encoding="utf-8") as file:
-        cases = [case for case in map(json.loads, file) if case["kind"] == "format"]
-    assert len(cases) > 30
-    wrong = [
-        case
-        for case in cases
-        if verify("format", case["completion"], case["gold"], **case.get("options", {})).reward != float(case["expected"])
-    ]
-    assert not wrong
 
 
 @pytest.mark.parametrize(

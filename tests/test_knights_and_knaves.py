@@ -26,22 +26,6 @@ def answer(text, gold=GOLD, **options):
     return verify("knights_and_knaves", f"<answer>{text}</answer>", gold, **options)
 
 
-def test_collected_cases_are_judged_as_ruled():
-    cases = [case for case in data("corpus/public.jsonl") if case["task"] == "kk"]
-    assert len(cases) > 60
-    wrong = []
-    for case in cases:
-        rulings = {case.get("mode", "lenient"): case["expected"]}
-        if "expected_strict" in case:
-            rulings["strict"] = case["expected_strict"]
-        for mode, expected in rulings.items():
-            verdict = verify("kk", case["completion"], case["gold"], mode=mode)
-            if verdict.reward != float(expected):
-                wrong.append((case["id"], mode, expected, verdict))
-        assert not (case.get("must_not_create") and Path(case["must_not_create"]).exists()), f"{case['id']} ran code"
-    assert not wrong
-
-
 def test_real_completions_are_judged_as_their_independent_check_does():
     rows = data("data/completions/rg_knights_knaves_g19.jsonl")
     strict = lenient = 0

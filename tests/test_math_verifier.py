@@ -1,11 +1,8 @@
 """Mathematics: what counts as the same answer, rule by rule."""
 
-import json
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -248,47 +245,3 @@ def test_in_a_thread():
 def test_import_is_light():
     code = "import sys, setpo_verifiers; print(any(m in sys.modules for m in ('sympy', 'math_verify', 'latex2sympy2_extended', 'torch')))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
-
-
-@pytest.fixture(scope="module")
-def graded():
-    """[case, completion, mode, expected] of the graded corpus, as far as it is text on mathematics and nobody contests the verdict."""
-    if "SETPO_TEST_DATA" not in os.environ:
-        pytest.skip("SETPO_TEST_DATA is not set")
-    found = []
-    for line in (Path(os.environ["SETPO_TEST_DATA"]) / "corpus" / "public.jsonl").read_text(encoding="utf-8").splitlines():
-        case = json.loads(line)
-        skipped = case["task"] not in ("math", "gsm8k", "aime", "olympiad") or case["kind"] == "format"
-        if skipped or case.get("contested") or case.get("optional"):
-            continue
-        text = case["completion"]
-        long = case.get("completion_gen", {})
-        if "repeat" in long:
-            text = long.get("prefix", "") + long["repeat"] * long["times"] + long.get("suffix", "")
-        if not isinstance(text, str):  # no text at all: test_completion_must_be_text
-            continue
-        if case["kind"] == "answer" and "\\boxed" not in text and "<answer>" not in text:
-            text = f"\\boxed{{{text}}}"
-        found.append((case, text, case.get("mode", "lenient"), case["expected"]))
-        if "expected_strict" in case:
-            found.append((case, text, "strict", case["expected_strict"]))
-    return found
-
-
-@pytest.mark.parametrize("mode", ["lenient", "strict"])
-def test_graded_corpus(graded, mode):
-    wrong: list[tuple[str, bool]] = []
-    judged = {True: 0, False: 0}
-    for case, text, asked, expected in graded:
-        if asked != mode:
-            continue
-        try:
-            got = verify(case["task"], text, case["gold"], mode=mode, **case.get("options", {})).reward == 1.0
-        except ValueError:
-            got = False
-        judged[expected] += 1
-        if got is not expected:
-            wrong.append((case["id"], got))
-    assert judged[False] >= 50, judged
-    assert sum(got for _, got in wrong) <= 0.005 * judged[False], wrong
-    assert len(wrong) <= 0.015 * sum(judged.values()), wrong
