@@ -46,6 +46,7 @@ _LEAD = re.compile(
     r'\s*[:=]?\s*"?\s*[:=]?(?=[\s\d\\(\[{-])',
     re.I,
 )
+_SYMBOLS = re.compile(r"\s*(?:\\?[A-Za-z]\w*(?:_\S+)?(?:\s+\\?[A-Za-z]\w*(?:_\S+)?){0,2}\s*)?")  # \Delta p
 _PLUS_MINUS = re.compile(r"\\(p|m)[mp](?![a-z])")
 _LABEL = re.compile(  # maximum: 5; The area is 12
     r'"?\s*[A-Za-z]{3,}[A-Za-z ]*"?\s*:\s*"?(?=\s*[^\s"])|"[A-Za-z ]*[:,]\s*"(?=\s*\S)|'
@@ -149,7 +150,7 @@ def _read(text: str, depth: int) -> Answer:
 
 def _before_approximation(text: str) -> str:
     left, _, right = text.partition("\\approx")
-    return right.partition("\\approx")[0] if re.fullmatch(r"\s*(?:\\?[A-Za-z]\w*(?:_\S+)?\s*){0,3}", left) else left
+    return right.partition("\\approx")[0] if _SYMBOLS.fullmatch(left) else left
 
 
 def _list(text: str, parts: list[str], depth: int) -> Answer:
