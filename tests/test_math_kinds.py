@@ -189,6 +189,7 @@ BOXED |= {
     "order of bounds": (r"\int_a^b g\,dx", [r"\int^b_a g\,dx"], [r"\int_b^a g\,dx"]),
     "two-letter words": (r"\text{up}", ["up", r"\text{Up}", "UP"], [r"\text{down}", "pu"]),
     "long chains": ("149", ["+".join("1" * 149)], ["+".join("1" * 148), "+".join("1" * 600), "3" + "!" * 340, "x " * 600]),
+    "a gold too long to read": ("x+" + "1+" * 2_500 + "1", [], ["binom", "x", "7", "(B)"]),
     "nothing behind approx": ("5", [], [r"n \approx", r"\approx", "binom(2)", r"2 2/3\frac12"]),
 }
 
