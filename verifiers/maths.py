@@ -113,6 +113,8 @@ def _judge(answer: str, gold: str, precision: Precision, marked: bool) -> Verdic
     shown = answer[:MAX_SHOWN]
     text, readings = read(answer)
     expected_text, expected = read(gold)
+    if not readings and text and gold.strip() == answer.strip():
+        return Verdict(1.0, Status.CORRECT, shown, None, "correct")
     if not readings:
         return Verdict(0.0, Status.WRONG, shown, None, "unreadable")
     mode_key = _mode(answer, text, readings[0])
