@@ -190,6 +190,9 @@ BOXED |= {
     "two-letter words": (r"\text{up}", ["up", r"\text{Up}", "UP"], [r"\text{down}", "pu"]),
     "long chains": ("149", ["+".join("1" * 149)], ["+".join("1" * 148), "+".join("1" * 600), "3" + "!" * 340, "x " * 600]),
     "a gold too long to read": ("x+" + "1+" * 2_500 + "1", [], ["binom", "x", "7", "(B)"]),
+    "constants of integration": ("y=x^2+C", ["x^2+c", r"x^2+\text{const}", "x^2+K"], ["x^2+a", "x^2"]),
+    "a factor that is a constant": ("3x+Ce^{2x}", ["c e^{2x}+3x"], ["3x+c", "3x+ae^{2x}"]),
+    "letters keep their case": ("ax+c", ["c+ax"], ["ax+C", "Ax+c"]),
     "nothing behind approx": ("5", [], [r"n \approx", r"\approx", "binom(2)", r"2 2/3\frac12"]),
 }
 

@@ -46,7 +46,6 @@ DIFFERENT = {
     },
     "olympiadbench_g2": dict.fromkeys([("olympiadbench/76", 0), ("olympiadbench/76", 1)], "0 is not the union of an interval and a point"),
 }
-CASE_OF_A_CONSTANT = ("minerva/80", 0)  # judged true: its constant is C, that of the gold c; we keep letters apart
 
 
 def rows(folder, name):
@@ -111,7 +110,7 @@ def test_model_outputs_are_judged_as_their_check_did(test_data, name):
     judged = list(outputs(test_data, name))
     assert len(judged) >= 120
     found = {(problem, position) for problem, position, output, reward in judged if bool(reward) != output["check_verdict"]}
-    assert found - {CASE_OF_A_CONSTANT} == set(DIFFERENT.get(name, {}))
+    assert found == set(DIFFERENT.get(name, {}))
 
 
 def test_outputs_that_graders_disagree_on(test_data):
@@ -124,4 +123,4 @@ def test_outputs_that_graders_disagree_on(test_data):
             case = judged.get((problem, position))
             if case and bool(reward) != (case["judged"] == "true"):
                 wrong.add((problem, position))
-    assert wrong == {CASE_OF_A_CONSTANT}
+    assert wrong == set()

@@ -42,15 +42,12 @@ def variants(text: str) -> list[str]:
         found.append(f"{mixed[1]} {mixed[2]}")
     for pattern in _CHOOSE if "C" in text else ():
         if pattern.search(text):
-            found.append(
-                pattern.sub(
-                    lambda match: rf"\binom{{{{{'}{'.join(filter(None, match.groups()))}}}}}".replace("{{", "{").replace("}}", "}"), text
-                )
-            )
+            found.append(pattern.sub(_binomial, text))
     if re.search(r"\de[-+]?\d", text):
         found.append(re.sub(r"(?<=\d)e(?=[-+]?\d)", "*e", text))  # 2e-1, e being Euler's number
-    if re.search(r"\+ ?(?:c|K|\"?const)", text):
-        found.append(re.sub(r'\+ ?(?:c|K|"?const(?:ant)?"?)$', "+C", text))  # of integration
+    constant = _constant_of_integration(text)
+    if constant:
+        found.append(re.sub(rf"(?<![A-Za-z\\]){constant}(?![A-Za-z])", "C", text))
     grouped = _join(GROUPED, ",", text)
     if grouped != text:
         found = [grouped] if re.search(r"(?<=\d),0", text) else [grouped, *found]  # 7,007 is no list
@@ -79,3 +76,15 @@ def _join(pattern: re.Pattern[str], mark: str, text: str) -> str:
         out.append(pattern.sub(lambda m: m[0].replace(mark, ""), piece) if depth == 0 and len(piece) > 1 else piece)
         last = match.end()
     return "".join(out) + text[last:]
+
+
+def _binomial(match: re.Match[str]) -> str:
+    top, bottom = filter(None, match.groups())
+    return rf"\binom{{{top}}}{{{bottom}}}"
+
+
+def _constant_of_integration(text: str) -> str | None:
+    """The c of ``x^2 + c`` and of ``c e^{-2x}``: the one letter beside a variable, so that its name is free."""
+    letters = set(re.findall(r"(?<![A-Za-z\\])(?:[A-Za-z]|const(?:ant)?)(?![A-Za-z])", text.replace('"', " ")))
+    others = letters - set("exytid")
+    return others.pop() if len(others) == 1 and letters & {"x", "t"} and others <= {"c", "K", "k", "const", "constant"} else None
