@@ -8,6 +8,7 @@ from .group import Completion, Groups, verify_groups
 # id -> entry point; a new version whenever prompt, data or grader can change a reward
 ENVIRONMENTS = {
     "setpo/Countdown-v0": "setpo_envs.tasks.countdown:CountdownEnv",
+    "setpo/Mixture-v0": "setpo_envs.tasks.mixture:MixtureEnv",
 }
 
 for _id, _entry_point in ENVIRONMENTS.items():

@@ -118,8 +118,8 @@ def test_options_pin_a_problem(env_id):
         ({"index": len(dataset)}, f"below {len(dataset)}"),
         ({"index": -1}, "got -1"),
         ({"problem_id": "no such"}, "'no such'"),
-        ({"indx": 1}, "either index or problem_id"),
-        ({"index": 1, "problem_id": "x"}, "either index or problem_id"),
+        ({"indx": 1}, "one of index, problem_id"),
+        ({"index": 1, "problem_id": "x"}, "one of index, problem_id"),
     ]:
         with pytest.raises(ValueError, match=message):
             env.reset(options=options)

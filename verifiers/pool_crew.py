@@ -40,7 +40,7 @@ class Job:
             try:
                 if item.task in TASKS:
                     _reference(TASKS[item.task])
-                self.pending.append(_Piece(self, place, item.task, pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL)))
+                self.pending.append(_Piece(self, place, item.task, pickle.dumps(tuple(item), protocol=pickle.HIGHEST_PROTOCOL)))
             except Exception as error:
                 self.put(
                     place, (failure(f"expected an item that can be sent to a worker process, got {type(error).__name__}: {error}"), 0.0)

@@ -23,7 +23,11 @@ class Problem:
 
 
 class Dataset(Protocol):
-    """A finite sequence of problems; the same index always gives the same problem."""
+    """A finite sequence of problems; the same index always gives the same problem.
+
+    A data set may also have ``reset_options``, a mapping from the name of an option of ``reset(options={name: value})`` to a
+    function (value, rng) -> index. It draws from nothing but ``rng``, so it does not move the environment's order on.
+    """
 
     def __len__(self) -> int: ...
 
