@@ -198,8 +198,8 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         return choices[name](value, self.side_rng)
 
     def _at(self, index: Any, _: Any) -> int:
-        if not isinstance(index, (int, np.integer)) or not 0 <= index < len(self.dataset):
-            raise ValueError(f"expected an index of at least 0 and below {len(self.dataset)}, got {index!r}")
+        if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < len(self.dataset):
+            raise ValueError(f"expected an integer index of at least 0 and below {len(self.dataset)}, got {index!r}")
         return as_index(index)
 
     def _named(self, problem_id: Any, _: Any) -> int:

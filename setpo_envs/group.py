@@ -269,8 +269,9 @@ def n_tokens(text: str) -> int | None:
 
 def stored_completions(texts: Sequence[str], line: Mapping[str, Any]) -> list[str]:
     """Texts with what a stored line says of them under ``truncated`` and ``n_tokens``, either of which may be missing."""
-    cut = line.get("truncated") or [False] * len(texts)
-    counts = line.get("n_tokens") or [None] * len(texts)
+    cut, counts = line.get("truncated") or [False] * len(texts), line.get("n_tokens") or [None] * len(texts)
+    if not len(texts) == len(cut) == len(counts):
+        raise ValueError(f"expected truncated and n_tokens for each of {len(texts)} completions, got {len(cut)} and {len(counts)}")
     return [Completion(text, truncated=bool(t), n_tokens=n) if t or n is not None else text for text, t, n in zip(texts, cut, counts)]
 
 

@@ -93,8 +93,8 @@ def resolve_shaper(
     Raises:
         ValueError: Unknown name or option, options beside an object, or ``group_size`` below the shaper's least.
     """
-    if shaper_kwargs is not None and not isinstance(shaper_kwargs, Mapping):
-        raise ValueError(f"expected shaper_kwargs to be a dict or None, got {shaper_kwargs!r}")
+    if shaper_kwargs is not None and not (isinstance(shaper_kwargs, Mapping) and all(isinstance(name, str) for name in shaper_kwargs)):
+        raise ValueError(f"expected shaper_kwargs to be a dict of options by name, or None, got {shaper_kwargs!r}")
     if isinstance(shaper, str):
         shaper = make_shaper(shaper, **(shaper_kwargs or {}))
     elif shaper is not None and not callable(shaper):

@@ -226,7 +226,7 @@ class SetPO:
         for option, choices in _CHOICES.items():
             if getattr(self, option) not in choices:
                 raise ValueError(f"unknown {option} {getattr(self, option)!r}: choose one of {', '.join(map(str, choices))}")
-        if not self.gamma > 0:
+        if not (isinstance(self.gamma, (int, float)) and self.gamma > 0):
             raise ValueError(f"expected gamma above 0, got {self.gamma!r}")
         resolve_embedder(self.embedder)
 
