@@ -6,7 +6,7 @@ It is the one record that the environment, the trainer, the evaluator and the re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +186,15 @@ def verify_groups(
     problems, lists_NG = list(problems), [list(group) for group in completions_NG]
     flat = [text for group in lists_NG for text in group]  # member g of group n is n * G + g
     shape = _checked_shape(problems, lists_NG, flat)
-    verdicts = _verdicts(problems, lists_NG, mode) if pool is None else _verdicts_of_pool(problems, lists_NG, mode, pool)
+    from .shapers.base import apply_shaper, resolve_shaper  # shapers know this module, not the other way round
+
+    shaper = resolve_shaper(shaper)
+    if pool is None:
+        verdicts = _verdicts(problems, lists_NG, mode)
+    else:
+        awaited = _submit(problems, lists_NG, mode, pool)
+        shaper = getattr(shaper, "before_verdicts", lambda _: shaper)(lists_NG)
+        verdicts = awaited()
     status = [verdict.status for verdict in verdicts]
     if set(map(type, flat)) != {str}:
         cut = map(is_truncated, flat)
@@ -204,9 +212,6 @@ def verify_groups(
         reasons=reasons,
     )
     if shaper is not None:
-        from .shapers.base import apply_shaper, make_shaper  # shapers know this module, not the other way round
-
-        shaper = make_shaper(shaper) if isinstance(shaper, str) else shaper
         apply_shaper(groups, shaper, np.random.default_rng(0) if rng is None else rng)
     return groups
 
@@ -232,13 +237,17 @@ def _verdicts(problems: list[Problem], completions_NG: list[list[str]], mode: st
     return found
 
 
-def _verdicts_of_pool(problems: list[Problem], completions_NG: list[list[str]], mode: str, pool: VerifierPool) -> list[Verdict]:
-    """The same by the processes of ``pool``, all groups as one batch."""
+def _submit(problems: list[Problem], completions_NG: list[list[str]], mode: str, pool: VerifierPool) -> Callable[[], list[Verdict]]:
+    """Have the processes of ``pool`` judge all groups as one batch; what is returned waits for what :func:`_verdicts` returns."""
     places: dict[tuple[int, str], int] = {}
     index = [places.setdefault((n, text), len(places)) for n, group in enumerate(completions_NG) for text in group]
-    results = pool.verify_many((problems[n].task, str(text), problems[n].gold, mode) for n, text in places)
-    verdicts = [_raised(verdict) for verdict, _ in results]
-    return [verdicts[place] for place in index]
+    job = pool.submit((problems[n].task, str(text), problems[n].gold, mode) for n, text in places)
+
+    def wait() -> list[Verdict]:
+        verdicts = [_raised(verdict) for verdict, _ in job.wait()]
+        return [verdicts[place] for place in index]
+
+    return wait
 
 
 def _raised(verdict: Verdict) -> Verdict:

@@ -46,7 +46,9 @@ class Shaping:
 class Shaper(Protocol):
     """``shaper(groups, rng) -> Shaping``. It must not change ``groups`` and draws from nothing but ``rng``.
 
-    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are.
+    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are. A method
+    ``before_verdicts(completions_NG) -> shaper``, if there is one, is called while worker processes verify: what it returns is
+    applied in place of the shaper, says the same, and has computed what it can from the texts alone.
     """
 
     def __call__(self, groups: Groups, rng: np.random.Generator, /) -> Shaping: ...
