@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from operator import index as as_index
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
 from .datasets.mixture import MixtureDataset
-from .datasets.problem import Dataset, Problem
+from .datasets.problem import Dataset, Problem, with_difficulty
 from .group import Groups, verify_groups
 from .order import ORDERS, Order, checked_weights
 from .prompts import messages
@@ -47,6 +46,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         mode: "lenient" or "strict", how the verifier looks for the answer.
         order: "random" (with replacement), "shuffle" (each problem once an epoch, each epoch in another order) or
             "sequential". ``reset(seed=...)`` begins the order again; :attr:`state` says where it stands.
+        system_prompt: Opens ``info["messages"]`` as system message; the observation stays the prompt.
         render_mode: "ansi" or None.
         data: The arguments of ``make_dataset``.
 
@@ -67,6 +67,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         shaper_kwargs: Mapping[str, Any] | None = None,
         mode: str = "lenient",
         order: str = "random",
+        system_prompt: str | None = None,
         render_mode: str | None = None,
         **data: Any,
     ) -> None:
@@ -83,6 +84,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         self.group_size = self.action_space.group_size
         self.shaper = resolve_shaper(shaper, shaper_kwargs, self.group_size)
         self.mode = mode
+        self.system_prompt = system_prompt
         self.render_mode = render_mode
         dataset = self.make_dataset(**data) if dataset is None else dataset
         if len(dataset) == 0:
@@ -95,16 +97,17 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         self.problem: Problem | None = None
         self.last_groups: Groups | None = None  # the record (N = 1) of the last step of this episode
         self.side_rng: np.random.Generator | None = None
-        """For what shapers and pinned resets draw, which must not change which problem comes next; a child of ``np_random``."""
+        """For what shapers draw, which must not change which problem comes next; a child of ``np_random``."""
         self._info: dict[str, Any] = {}
         self._index_of: dict[str, int] = {}
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Take the next problem of the order, or what ``options`` ask for: one of
+        """Take the next problem of the order, or what ``options`` ask for:
 
         - ``{"index": i}`` or ``{"problem_id": id}``: that problem, without moving the order on;
-        - ``{"weights": [...]}``, in a mixture: these weights from now on, and the next problem;
-        - what the data set adds with its ``reset_options`` (:class:`~setpo_envs.datasets.problem.Dataset`).
+        - ``{"difficulty": name}``, alone or beside an index: this one problem from ``dataset.with_difficulty(name)``, where the
+          data set has that method;
+        - ``{"weights": [...]}``, in a mixture: draw its components by these weights from now on.
 
         Returns:
             The prompt, and an info with ``index`` (int), ``problem_id`` (str), ``messages`` (the prompt as chat messages) and,
@@ -116,13 +119,13 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         super().reset(seed=seed)
         if seed is not None or self.side_rng is None:
             self._begin()
-        index = self._chosen(options) if options else self._order.next(self.np_random)
-        self.problem = self.dataset[index]
+        dataset, index = self._chosen(options) if options else (self.dataset, self._order.next(self.np_random))
+        self.problem = dataset[index]
         self.last_groups = None
         self._info = {"index": index, "problem_id": self.problem.problem_id}
         if isinstance(self.dataset, MixtureDataset):
             self._info["component"] = self._order.part(index)
-        return self.problem.prompt, {**self._info, "messages": messages(self.problem.prompt)}
+        return self.problem.prompt, {**self._info, "messages": messages(self.problem.prompt, self.system_prompt)}
 
     def step(self, action: Sequence[str]) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Verify G completions of the prompt (``str`` or :class:`~setpo_envs.group.Completion`).
@@ -187,22 +190,23 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         self.side_rng = self.np_random.spawn(1)[0]
         self._order.restart(self.np_random)
 
-    def _chosen(self, options: Any) -> int:
-        choices: dict[str, Callable[[Any, Any], int]] = {"index": self._at, "problem_id": self._named}
-        if isinstance(self.dataset, MixtureDataset):
-            choices["weights"] = self._reweighted
-        choices.update(getattr(self.dataset, "reset_options", {}))
-        if not isinstance(options, Mapping) or len(options) != 1 or not options.keys() <= choices.keys():
-            raise ValueError(f"expected options with one of {', '.join(choices)}, got {options!r}")
-        [(name, value)] = options.items()
-        return choices[name](value, self.side_rng)
+    def _chosen(self, options: Mapping[str, Any]) -> tuple[Dataset, int]:
+        """The data set and the index that options ask for."""
+        known = ["index", "problem_id", "difficulty", *(["weights"] if isinstance(self.dataset, MixtureDataset) else [])]
+        if not isinstance(options, Mapping) or not options.keys() <= set(known):
+            raise ValueError(f"expected options among {', '.join(known)}, got {options!r}")
+        if "problem_id" in options and len(options) > 1:
+            raise ValueError(f"expected options with problem_id alone, got {', '.join(options)}")
+        dataset = with_difficulty(self.dataset, options["difficulty"]) if "difficulty" in options else self.dataset
+        if "weights" in options:
+            self._order.weights = checked_weights(options["weights"], len(self._order.sizes))
+        if "problem_id" in options:
+            return dataset, self._named(options["problem_id"])
+        if "index" in options:
+            return dataset, _checked_index(options["index"], len(dataset))
+        return dataset, self._order.next(self.np_random)
 
-    def _at(self, index: Any, _: Any) -> int:
-        if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < len(self.dataset):
-            raise ValueError(f"expected an integer index of at least 0 and below {len(self.dataset)}, got {index!r}")
-        return as_index(index)
-
-    def _named(self, problem_id: Any, _: Any) -> int:
+    def _named(self, problem_id: Any) -> int:
         if not self._index_of:  # first of its name: from the back, so that earlier ones overwrite
             self._index_of = {self.dataset[i].problem_id: i for i in reversed(range(len(self.dataset)))}
         if not isinstance(problem_id, str) or problem_id not in self._index_of:
@@ -212,9 +216,11 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
             )
         return self._index_of[problem_id]
 
-    def _reweighted(self, weights: Any, _: Any) -> int:
-        self._order.weights = checked_weights(weights, len(self._order.sizes))
-        return self._order.next(self.np_random)
+
+def _checked_index(index: Any, length: int) -> int:
+    if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < length:
+        raise ValueError(f"expected an integer index of at least 0 and below {length}, got {index!r}")
+    return int(index)
 
 
 def _check_names(env: type[GroupEnv], data: Mapping[str, Any], make: Callable[..., Dataset]) -> None:

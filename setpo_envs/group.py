@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,6 +128,7 @@ class Groups:
             "prompt": problem.prompt,
             "gold": problem.gold,
             "metadata": {key: list(value) if isinstance(value, tuple) else value for key, value in problem.metadata.items()},
+            "options": dict(problem.options),
             "completions": [str(text) for text in self.completions_NG[n]],
             "truncated": [is_truncated(text) for text in self.completions_NG[n]],
         }
@@ -186,9 +188,10 @@ def verify_groups(
     problems, lists_NG = list(problems), [list(group) for group in completions_NG]
     flat = [text for group in lists_NG for text in group]  # member g of group n is n * G + g
     shape = _checked_shape(problems, lists_NG, flat)
-    from .shapers.base import apply_shaper, resolve_shaper  # shapers know this module, not the other way round
+    if isinstance(shaper, str):
+        from .shapers.base import make_shaper  # shapers know this module, not the other way round
 
-    shaper = resolve_shaper(shaper)
+        shaper = make_shaper(shaper)
     if pool is None:
         verdicts = _verdicts(problems, lists_NG, mode)
     else:
@@ -212,6 +215,8 @@ def verify_groups(
         reasons=reasons,
     )
     if shaper is not None:
+        from .shapers.base import apply_shaper
+
         apply_shaper(groups, shaper, np.random.default_rng(0) if rng is None else rng)
     return groups
 
@@ -224,6 +229,8 @@ def _verdicts(problems: list[Problem], completions_NG: list[list[str]], mode: st
     found: list[Verdict] = []
     for problem, group in zip(problems, completions_NG):
         judge, gold = verifier_of(problem.task), problem.gold
+        if problem.options:
+            judge = partial(judge, **problem.options)
         verdicts: dict[str, Verdict] = {}  # a policy repeats itself: the same text is verified once a group
         for text in group:
             if text not in verdicts:
@@ -241,7 +248,8 @@ def _submit(problems: list[Problem], completions_NG: list[list[str]], mode: str,
     """Have the processes of ``pool`` judge all groups as one batch; what is returned waits for what :func:`_verdicts` returns."""
     places: dict[tuple[int, str], int] = {}
     index = [places.setdefault((n, text), len(places)) for n, group in enumerate(completions_NG) for text in group]
-    job = pool.submit((problems[n].task, str(text), problems[n].gold, mode) for n, text in places)
+    asked = [(problem.task, problem.gold, dict(problem.options)) for problem in problems]
+    job = pool.submit((asked[n][0], str(text), asked[n][1], mode, asked[n][2]) for n, text in places)
 
     def wait() -> list[Verdict]:
         verdicts = [_raised(verdict) for verdict, _ in job.wait()]
@@ -330,4 +338,4 @@ def _problem_from_json(line: Mapping[str, Any]) -> Problem:
     metadata = dict(line["metadata"])
     if "modes" in metadata:
         metadata["modes"] = tuple(metadata["modes"])
-    return Problem(**{**{name: line[name] for name in _PROBLEM_FIELDS}, "metadata": metadata})
+    return Problem(**{**{name: line[name] for name in _PROBLEM_FIELDS}, "metadata": metadata, "options": line.get("options", {})})

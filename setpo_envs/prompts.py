@@ -7,9 +7,13 @@ from collections.abc import Callable, Sequence
 Messages = list[dict[str, str]]
 
 
-def messages(prompt: str) -> Messages:
-    """The prompt as the chat messages that instruction-tuned models and trainers take."""
-    return [{"role": "user", "content": prompt}]
+def messages(prompt: str, system_prompt: str | None = None) -> Messages:
+    """The prompt as the chat messages that instruction-tuned models and trainers take.
+
+    No chat template is applied: that is the tokenizer's, on the agent's side.
+    """
+    system = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
+    return [*system, {"role": "user", "content": prompt}]
 
 
 def countdown_tinyzero(numbers: Sequence[int], target: int) -> str:

@@ -1,5 +1,6 @@
 """The environment contract, for every registered id."""
 
+import inspect
 import json
 import pickle
 import warnings
@@ -118,8 +119,8 @@ def test_options_pin_a_problem(env_id):
         ({"index": len(dataset)}, f"below {len(dataset)}"),
         ({"index": -1}, "got -1"),
         ({"problem_id": "no such"}, "'no such'"),
-        ({"indx": 1}, "one of index, problem_id"),
-        ({"index": 1, "problem_id": "x"}, "one of index, problem_id"),
+        ({"indx": 1}, "among index, problem_id"),
+        ({"index": 1, "problem_id": "x"}, "problem_id alone"),
     ]:
         with pytest.raises(ValueError, match=message):
             env.reset(options=options)
@@ -157,7 +158,12 @@ def test_misuse_is_an_error_that_says_what_to_do(env_id):
         ({"shaper": None, "shaper_kwargs": {"g": "linear"}}, "shaper_kwargs"),
         ({"mode": "lax"}, "lenient, strict"),
         ({"split": "dev"}, "train, validation, test"),
-        ({"settings": {"numbers": 4}}, "min_numbers, max_numbers"),
+        ({"order": "alphabetical"}, "random, shuffle, sequential"),
+        ({"group_size": "4"}, "integer of at least 1, got '4'"),
+        ({"group_size": True}, "integer of at least 1, got True"),
+        ({"shaper": 3}, "a shaper or None, got 3"),
+        ({"shaper_kwargs": "rbf"}, "dict of options by name, or None, got 'rbf'"),
+        ({"shaper_kwargs": {"gamma": "1"}}, "gamma above 0, got '1'"),
     ],
 )
 def test_a_wrong_argument_is_an_error_with_the_choices(env_id, kwargs, message):
@@ -207,9 +213,10 @@ def test_objects_in_place_of_names(env_id):
     env = gym.make(env_id, group_size=2, shaper=Ones())
     env.reset(seed=0)
     assert env.step(["a", "b"])[4]["group"]["credits"].tolist() == [1, 1]
-    listed = [env.unwrapped.dataset[i] for i in range(3)]
-    env = gym.make(env_id, source=listed, shaper=SetPO())
-    assert env.unwrapped.dataset is listed and env.reset(seed=0)[0] in [problem.prompt for problem in listed]
+    if "source" in inspect.signature(type(env.unwrapped).make_dataset).parameters:
+        listed = [env.unwrapped.dataset[i] for i in range(3)]
+        env = gym.make(env_id, source=listed, shaper=SetPO())
+        assert env.unwrapped.dataset is listed and env.reset(seed=0)[0] in [problem.prompt for problem in listed]
 
 
 @each_id

@@ -12,7 +12,8 @@ class Problem:
     """One problem as the environment asks it and the verifier grades it.
 
     ``gold`` is a JSON value in a form that the verifier of ``task`` accepts. ``metadata`` may hold ``modes``, the tuple
-    of all valid mode keys, and ``n_modes``, their number, where the dataset knows them.
+    of all valid mode keys, and ``n_modes``, their number, where the dataset knows them. ``options`` are those of the
+    verifier that this one problem needs, such as a ``precision``.
     """
 
     problem_id: str
@@ -20,18 +21,30 @@ class Problem:
     prompt: str
     gold: Any
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Dataset(Protocol):
     """A finite sequence of problems; the same index always gives the same problem.
 
-    A data set may also have ``reset_options``, a mapping from the name of an option of ``reset(options={name: value})`` to a
-    function (value, rng) -> index. It draws from nothing but ``rng``, so it does not move the environment's order on.
+    One whose problems come in named difficulties has a third method, ``with_difficulty(name) -> Dataset``, which raises ValueError
+    for an unknown name.
     """
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Problem: ...
+
+
+def with_difficulty(dataset: Dataset, name: str) -> Dataset:
+    """The data set of a named difficulty; ValueError where there are none."""
+    offered = getattr(dataset, "with_difficulty", None)
+    if offered is None:
+        raise ValueError(
+            f"expected a data set with difficulties, such as source='generator', to take one of difficulty {name!r} from; "
+            f"got {type(dataset).__name__}, whose problems are not sorted by it"
+        )
+    return offered(name)
 
 
 def is_dataset(source: Any) -> bool:

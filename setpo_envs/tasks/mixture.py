@@ -31,7 +31,7 @@ def mixture_dataset(components: Sequence[Mapping[str, Any]] = DEFAULT_COMPONENTS
         kwargs = component.get("kwargs", {})
         if not isinstance(kwargs, Mapping):
             raise ValueError(f"expected the kwargs of a component as a dict, got {kwargs!r}")
-        for name in ("group_size", "shaper", "shaper_kwargs", "mode", "order", "render_mode"):
+        for name in ("group_size", "shaper", "shaper_kwargs", "mode", "order", "system_prompt", "render_mode"):
             if name in kwargs:
                 raise ValueError(f"expected {name} as an argument of the mixture, which it holds for, got it in component {component!r}")
         given = {"split": split, **kwargs} if split is not None else kwargs
@@ -67,7 +67,7 @@ class MixtureEnv(GroupEnv):
             it is drawn (default 1, up to a common factor), and the arguments of its data set. By default Countdown with three
             and with four numbers, equally often.
         split: "train", "validation" or "test", or None for the default of each component.
-        group_size, shaper, shaper_kwargs, mode, order, render_mode: As in every environment; they hold for all components.
+        group_size, shaper, shaper_kwargs, mode, order, system_prompt, render_mode: As in every environment; they hold for all components.
 
     Version history
         v0: first version.
