@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpo_verifiers import Status, Verdict, verifier_of
+from setpo_verifiers import Status, Verdict, verifier_of, verify
 
 from .datasets.problem import Problem
 
@@ -182,12 +182,15 @@ def verify_groups(
         The groups. A completion marked as truncated in which no answer is found has status TRUNCATED.
 
     Raises:
-        ValueError: No problem, no completion, groups of different sizes, or an unknown task, mode or shaper.
-        TypeError: A completion that is not a ``str``.
+        ValueError: No problem, no completion, groups of different sizes, an unknown task, mode or shaper, or a gold that the
+            verifier cannot use.
+        TypeError: A completion that is not a ``str``, or an option that the verifier does not have.
     """
     problems, lists_NG = list(problems), [list(group) for group in completions_NG]
     flat = [text for group in lists_NG for text in group]  # member g of group n is n * G + g
     shape = _checked_shape(problems, lists_NG, flat)
+    for problem in problems:  # an unknown task, mode or option and a malformed gold are the caller's errors, not a completion's
+        verify(problem.task, "", problem.gold, mode=mode, **problem.options)
     if isinstance(shaper, str):
         from .shapers.base import make_shaper  # shapers know this module, not the other way round
 
@@ -235,11 +238,12 @@ def _verdicts(problems: list[Problem], completions_NG: list[list[str]], mode: st
         for text in group:
             if text not in verdicts:
                 try:
-                    verdicts[text] = judge(text, gold, mode=mode)
-                except (ValueError, TypeError):
-                    raise  # the caller's: an unknown mode, a malformed gold
+                    verdict = judge(text, gold, mode=mode)
+                    if not isinstance(verdict, Verdict):
+                        raise TypeError(f"expected the verifier of {problem.task!r} to return a Verdict, got {type(verdict).__name__}")
                 except Exception as error:
-                    verdicts[text] = Verdict(0.0, Status.ERROR, None, None, f"{type(error).__name__}: {error}"[:_MAX_REASON])
+                    verdict = Verdict(0.0, Status.ERROR, None, None, f"{type(error).__name__}: {error}"[:_MAX_REASON])
+                verdicts[text] = verdict
             found.append(verdicts[text])
     return found
 
@@ -252,20 +256,10 @@ def _submit(problems: list[Problem], completions_NG: list[list[str]], mode: str,
     job = pool.submit((asked[n][0], str(text), asked[n][1], mode, asked[n][2]) for n, text in places)
 
     def wait() -> list[Verdict]:
-        verdicts = [_raised(verdict) for verdict, _ in job.wait()]
-        return [verdicts[place] for place in index]
+        results = job.wait()
+        return [results[place][0] for place in index]
 
     return wait
-
-
-def _raised(verdict: Verdict) -> Verdict:
-    """A pool's verdict; what :func:`_verdicts` would have raised, a pool has put into an ERROR verdict."""
-    if verdict.status == Status.ERROR:
-        kind, _, message = verdict.reason.partition(": ")
-        for error in (ValueError, TypeError):
-            if kind == error.__name__:
-                raise error(message)
-    return verdict
 
 
 def _mean(rewards_G: list[float], valid_G: list[bool]) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import setpo_envs
 from setpo_envs.datasets import Problem
 from setpo_envs.order import ORDERS, Order
 
@@ -166,5 +165,3 @@ def test_memory_is_flat_over_100_000_resets(order):
 def test_weights_that_make_no_sense(name, weights):
     with pytest.raises(ValueError, match="expected 2 weights, finite, none negative and one of them above 0"):
         Order(name, [3, 4], weights)
-
-
