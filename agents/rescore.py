@@ -66,10 +66,11 @@ def _group(line: Mapping[str, Any], where: str) -> tuple[Problem, list[str], dic
     if not isinstance(line["task"], str) or line["task"] not in TASKS:
         raise ValueError(f"{where}: expected a task out of {', '.join(sorted(TASKS))}, got {line['task']!r}")
     try:
-        verify(line["task"], "", gold)
+        verify(line["task"], "", gold, **(line.get("options") or {}))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from error
-    problem = Problem(line["problem_id"], line["task"], line.get("prompt", line.get("question", "")), gold, line.get("metadata") or {})
+    prompt, metadata, options = line.get("prompt", line.get("question", "")), line.get("metadata") or {}, line.get("options") or {}
+    problem = Problem(line["problem_id"], line["task"], prompt, gold, metadata, options)
     items = line["completions"]
     texts: list[Any] = [item.get("text") if isinstance(item, Mapping) else item for item in items]
     sizes = {len(line.get(name) or texts) for name in ("truncated", "n_tokens")}

@@ -91,9 +91,10 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
             raise ValueError("expected a data set with at least one problem, got an empty one")
         self.dataset = dataset
         if isinstance(dataset, MixtureDataset):
-            self._order = Order(order, dataset.sizes, dataset.weights)
+            self.order = Order(order, dataset.sizes, dataset.weights)
         else:
-            self._order = Order(order, [len(dataset)], [1.0])
+            self.order = Order(order, [len(dataset)], [1.0])
+        """What is drawn next; a trainer that needs many problems at once draws from it with a generator of its own."""
         self.problem: Problem | None = None
         self.last_groups: Groups | None = None  # the record (N = 1) of the last step of this episode
         self.side_rng: np.random.Generator | None = None
@@ -119,12 +120,12 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         super().reset(seed=seed)
         if seed is not None or self.side_rng is None:
             self._begin()
-        dataset, index = self._chosen(options) if options else (self.dataset, self._order.next(self.np_random))
+        dataset, index = self._chosen(options) if options else (self.dataset, self.order.next(self.np_random))
         self.problem = dataset[index]
         self.last_groups = None
         self._info = {"index": index, "problem_id": self.problem.problem_id}
         if isinstance(self.dataset, MixtureDataset):
-            self._info["component"] = self._order.part(index)
+            self._info["component"] = self.order.part(index)
         return self.problem.prompt, {**self._info, "messages": messages(self.problem.prompt, self.system_prompt)}
 
     def step(self, action: Sequence[str]) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -173,14 +174,14 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         if self.side_rng is None:
             self._begin()
         rngs = {"np_random": self.np_random, "side_rng": self.side_rng}
-        return {**self._order.state, **{name: rng.bit_generator.state for name, rng in rngs.items() if rng is not None}}
+        return {**self.order.state, **{name: rng.bit_generator.state for name, rng in rngs.items() if rng is not None}}
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
         expected = self.state.keys()
         if not isinstance(state, Mapping) or state.keys() != expected:
             raise ValueError(f"expected a state with {', '.join(expected)}, as env.state gives it, got {str(state)[:200]}")
-        self._order.state = state
+        self.order.state = state
         self.np_random.bit_generator.state = state["np_random"]
         assert self.side_rng is not None  # the getter above made it
         self.side_rng.bit_generator.state = state["side_rng"]
@@ -188,7 +189,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
 
     def _begin(self) -> None:
         self.side_rng = self.np_random.spawn(1)[0]
-        self._order.restart(self.np_random)
+        self.order.restart(self.np_random)
 
     def _chosen(self, options: Mapping[str, Any]) -> tuple[Dataset, int]:
         """The data set and the index that options ask for."""
@@ -199,12 +200,12 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
             raise ValueError(f"expected options with problem_id alone, got {', '.join(options)}")
         dataset = with_difficulty(self.dataset, options["difficulty"]) if "difficulty" in options else self.dataset
         if "weights" in options:
-            self._order.weights = checked_weights(options["weights"], len(self._order.sizes))
+            self.order.weights = checked_weights(options["weights"], len(self.order.sizes))
         if "problem_id" in options:
             return dataset, self._named(options["problem_id"])
         if "index" in options:
             return dataset, _checked_index(options["index"], len(dataset))
-        return dataset, self._order.next(self.np_random)
+        return dataset, self.order.next(self.np_random)
 
     def _named(self, problem_id: Any) -> int:
         if not self._index_of:  # first of its name: from the back, so that earlier ones overwrite
