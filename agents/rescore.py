@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from setpo_envs import verify_groups
+from setpo_envs.completion import stored_completions
 from setpo_envs.datasets.problem import Problem
-from setpo_envs.group import stored_completions
 from setpo_envs.shapers.base import Shaper, apply_shaper
 from setpo_verifiers import TASKS, verify
 

@@ -2,8 +2,9 @@
 
 import gymnasium
 
+from .completion import Completion
 from .env import GroupEnv
-from .group import Completion, Groups, verify_groups
+from .group import Groups, verify_groups
 
 # id -> entry point; a new version whenever prompt, data or grader can change a reward
 ENVIRONMENTS = {

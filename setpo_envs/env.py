@@ -129,7 +129,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         return self.problem.prompt, {**self._info, "messages": messages(self.problem.prompt, self.system_prompt)}
 
     def step(self, action: Sequence[str]) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Verify G completions of the prompt (``str`` or :class:`~setpo_envs.group.Completion`).
+        """Verify G completions of the prompt (``str`` or :class:`~setpo_envs.completion.Completion`).
 
         Returns:
             The prompt again, the mean verified reward of the group, terminated True, truncated False, and an info with
@@ -197,7 +197,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         if not isinstance(options, Mapping) or not options.keys() <= set(known):
             raise ValueError(f"expected options among {', '.join(known)}, got {options!r}")
         if "problem_id" in options and len(options) > 1:
-            raise ValueError(f"expected options with problem_id alone, got {', '.join(options)}")
+            raise ValueError(f"expected options with problem_id alone, got {' and '.join(sorted(options, reverse=True))}")
         dataset = with_difficulty(self.dataset, options["difficulty"]) if "difficulty" in options else self.dataset
         if "weights" in options:
             self.order.weights = checked_weights(options["weights"], len(self.order.sizes))

@@ -15,6 +15,7 @@ import numpy as np
 
 from setpo_verifiers import Status, Verdict, verifier_of, verify
 
+from .completion import is_truncated, n_tokens, stored_completions
 from .datasets.problem import Problem
 
 if TYPE_CHECKING:
@@ -41,32 +42,6 @@ _MEMBER_FIELDS = tuple(name for name in GROUP_FIELDS if name not in ("defined", 
 _WRITTEN_FIELDS = tuple(name for name in GROUP_FIELDS if name not in ("valid", "modes"))  # the two follow from the others
 _PROBLEM_FIELDS = ("task", "problem_id", "prompt", "gold", "metadata")
 _MAX_REASON = 500  # characters
-
-
-class Completion(str):
-    """A completion and what the agent knows of it besides its text. It is a ``str``; a plain ``str`` knows nothing besides.
-
-    Args:
-        text: What was sampled.
-        truncated: Whether it was cut off before its end.
-        embedding: A vector (d,) for the embedder "policy".
-        n_tokens: How many tokens were sampled, for shapers that weigh length.
-    """
-
-    __slots__ = ("truncated", "embedding", "n_tokens")
-    truncated: bool
-    embedding: np.ndarray | None
-    n_tokens: int | None
-
-    def __new__(cls, text: str, truncated: bool = False, embedding: np.ndarray | None = None, n_tokens: int | None = None) -> Completion:
-        self = super().__new__(cls, text)
-        self.truncated = truncated
-        self.embedding = embedding
-        self.n_tokens = n_tokens
-        return self
-
-    def __getnewargs__(self) -> tuple[Any, ...]:  # pickle and copy build the str with it
-        return str(self), self.truncated, self.embedding, self.n_tokens
 
 
 @dataclass
@@ -266,24 +241,6 @@ def _mean(rewards_G: list[float], valid_G: list[bool]) -> float:
     # four calls of numpy on sixteen numbers would take longer than all else that a step does with them
     kept = [reward for reward, valid in zip(rewards_G, valid_G) if valid]
     return sum(kept) / max(len(kept), 1)
-
-
-def is_truncated(text: str) -> bool:
-    """Whether the agent marked the completion as cut off; a plain ``str`` never is."""
-    return isinstance(text, Completion) and text.truncated
-
-
-def n_tokens(text: str) -> int | None:
-    """How many tokens the agent says that the completion has; None for a plain ``str``."""
-    return text.n_tokens if isinstance(text, Completion) else None
-
-
-def stored_completions(texts: Sequence[str], line: Mapping[str, Any]) -> list[str]:
-    """Texts with what a stored line says of them under ``truncated`` and ``n_tokens``, either of which may be missing."""
-    cut, counts = line.get("truncated") or [False] * len(texts), line.get("n_tokens") or [None] * len(texts)
-    if not len(texts) == len(cut) == len(counts):
-        raise ValueError(f"expected truncated and n_tokens for each of {len(texts)} completions, got {len(cut)} and {len(counts)}")
-    return [Completion(text, truncated=bool(t), n_tokens=n) if t or n is not None else text for text, t, n in zip(texts, cut, counts)]
 
 
 def _checked_shape(problems: list[Problem], completions_NG: list[list[str]], flat: list[str]) -> tuple[int, int]:

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from setpo_envs.completion import Completion
 from setpo_envs.datasets.problem import Problem
-from setpo_envs.group import Completion, Groups
+from setpo_envs.group import Groups
 from setpo_verifiers import Status
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..group import Groups, is_truncated, n_tokens
+from ..completion import is_truncated, n_tokens
+from ..group import Groups
 from .base import Shaping, apply_shaper, make_shaper, register
 
 
