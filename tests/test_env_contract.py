@@ -15,6 +15,7 @@ from setpo_envs import Completion
 from setpo_envs.checks import check_dataset
 from setpo_envs.datasets import Problem
 from setpo_envs.group import GROUP_FIELDS
+from setpo_envs.order import ORDERS
 from setpo_envs.shapers import SetPO, Shaping
 from setpo_envs.spaces import Group, Unicode
 from setpo_verifiers import Status
@@ -36,6 +37,22 @@ def test_check_env_without_a_warning(env_id, shaper):
         warnings.simplefilter("error")
         env = gym.make(env_id, group_size=4, shaper=shaper, render_mode="ansi")
         check_env(env.unwrapped)
+
+
+@each_id
+@pytest.mark.parametrize("order", ORDERS)
+def test_check_env_passes_in_every_order(env_id, order):
+    check_env(gym.make(env_id, group_size=4, order=order, render_mode="ansi").unwrapped)
+
+
+@each_id
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_state_goes_on_in_another_environment(env_id, order):
+    env, again = (gym.make(env_id, group_size=3, order=order) for _ in range(2))
+    for seed in (2, None, None):
+        env.reset(seed=seed)
+    again.unwrapped.state = json.loads(json.dumps(env.unwrapped.state))
+    assert [again.reset()[0] for _ in range(5)] == [env.reset()[0] for _ in range(5)]
 
 
 @each_id

@@ -8,7 +8,6 @@ from collections import Counter
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from setpo_envs.datasets import Problem
 from setpo_envs.order import ORDERS, Order
@@ -23,12 +22,6 @@ def make(n=10, **kwargs):
 
 def indices(env, n, **first):
     return [env.reset(**(first if i == 0 else {}))[1]["index"] for i in range(n)]
-
-
-@pytest.mark.filterwarnings("error")
-@each_order
-def test_check_env_passes(order):
-    check_env(gym.make("setpo/Countdown-v0", order=order, render_mode="ansi").unwrapped)
 
 
 @each_order
