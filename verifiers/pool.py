@@ -35,10 +35,10 @@ class VerifierPool:
     """
 
     def __init__(self, workers: int = 2, *, timeout: float = 5.0, memory_mb: int | None = 1024) -> None:
-        if workers < 1:
-            raise ValueError(f"expected at least one worker, got {workers}")
-        if not 0 < timeout < math.inf:
-            raise ValueError(f"expected a timeout of some seconds, got {timeout}")
+        if not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"expected at least one worker, got {workers!r}")
+        if not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
+            raise ValueError(f"expected a timeout of some seconds, got {timeout!r}")
         self.workers, self.timeout, self.memory_mb = workers, timeout, memory_mb
         self._closed = False
         self._crew = self._make_crew()
