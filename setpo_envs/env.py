@@ -178,14 +178,23 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
-        expected = self.state.keys()
-        if not isinstance(state, Mapping) or state.keys() != expected:
-            raise ValueError(f"expected a state with {', '.join(expected)}, as env.state gives it, got {str(state)[:200]}")
-        self.order.state = state
-        self.np_random.bit_generator.state = state["np_random"]
-        assert self.side_rng is not None  # the getter above made it
-        self.side_rng.bit_generator.state = state["side_rng"]
+        now = self.state
+        if not isinstance(state, Mapping) or state.keys() != now.keys():
+            raise ValueError(f"expected a state with {', '.join(now)}, as env.state gives it, got {str(state)[:200]}")
+        try:
+            self._take(state)
+        except ValueError:
+            self._take(now)  # all of it or nothing
+            raise
         self.problem = self.last_groups = None
+
+    def _take(self, state: Mapping[str, Any]) -> None:
+        self.order.state = state
+        for name in ("np_random", "side_rng"):
+            try:
+                getattr(self, name).bit_generator.state = state[name]
+            except (TypeError, ValueError, KeyError, OverflowError) as error:
+                raise ValueError(f"expected {name} as env.state gives it, got {str(state[name])[:200]}") from error
 
     def _begin(self) -> None:
         self.side_rng = self.np_random.spawn(1)[0]

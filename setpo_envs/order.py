@@ -68,13 +68,18 @@ class Order:
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
-        if (state["order"], list(state["sizes"])) != (self.name, self.sizes):
+        if (state["order"], state["sizes"]) != (self.name, self.sizes):
             raise ValueError(
                 f"expected the state of an environment with order={self.name!r} over {self.sizes} problems, "
                 f"got one of order={state['order']!r} over {state['sizes']}: make the environment as it was made then"
             )
-        self.weights = checked_weights(state["weights"], len(self.sizes))
-        self._root, self._positions = state["root"], list(state["positions"])
+        weights, root, positions = checked_weights(state["weights"], len(self.sizes)), state["root"], state["positions"]
+        counts = [root, *positions] if isinstance(positions, (list, tuple)) else []
+        if len(counts) != 1 + len(self.sizes) or not all(isinstance(count, int) and count >= 0 for count in counts):
+            raise ValueError(
+                f"expected a root and {len(self.sizes)} positions that are integers of at least 0, got {root!r} and {positions!r}"
+            )
+        self.weights, self._root, self._positions = weights, root, list(positions)
 
     def _permutation(self, part: int, epoch: int) -> np.ndarray:
         """The permutation of an epoch; 8 bytes a problem, and only the current one is kept."""

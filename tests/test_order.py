@@ -121,12 +121,23 @@ def test_a_state_does_not_change_afterwards():
         ({"order": "random"}, r"order='shuffle' over \[10\] problems, got one of order='random'"),
         ({"sizes": [11]}, r"over \[10\] problems, got one of order='shuffle' over \[11\]"),
         ({"weights": [1, 2]}, "expected 1 weights"),
+        ({"positions": [1, 2]}, "1 positions that are integers of at least 0"),
+        ({"positions": [-1]}, r"got .* and \[-1\]"),
+        ({"positions": 3}, "got .* and 3"),
+        ({"root": "x"}, "got 'x' and"),
+        ({"np_random": {}}, "expected np_random as env.state gives it, got {}"),
+        ({"side_rng": {"bit_generator": "MT19937"}}, "expected side_rng"),
+        ({"side_rng": None}, "expected side_rng"),
     ],
 )
 def test_the_state_of_something_else_is_refused(change, message):
-    env = make(order="shuffle").unwrapped
+    env, other = (make(order="shuffle").unwrapped for _ in range(2))
+    env.reset(seed=1)
+    other.reset(seed=2)
+    before = env.state
     with pytest.raises(ValueError, match=message):
-        env.state = {**env.state, **change}
+        env.state = {**other.state, **change}
+    assert env.state == before != other.state
 
 
 @pytest.mark.parametrize("state", [{}, {"order": "shuffle"}, None, "x"])
