@@ -26,6 +26,10 @@ each_id = pytest.mark.parametrize("env_id", IDS)
 pytestmark = pytest.mark.filterwarnings("error")
 
 
+def make(env_id, **kwargs):
+    return gym.make(env_id, **kwargs)
+
+
 def test_the_table_is_what_is_registered():
     assert IDS == list(setpo_envs.ENVIRONMENTS)
 
@@ -42,13 +46,13 @@ def test_check_env_without_a_warning(env_id, shaper):
 @each_id
 @pytest.mark.parametrize("order", ORDERS)
 def test_check_env_passes_in_every_order(env_id, order):
-    check_env(gym.make(env_id, group_size=4, order=order, render_mode="ansi").unwrapped)
+    check_env(make(env_id, group_size=4, order=order, render_mode="ansi").unwrapped)
 
 
 @each_id
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_state_goes_on_in_another_environment(env_id, order):
-    env, again = (gym.make(env_id, group_size=3, order=order) for _ in range(2))
+    env, again = (make(env_id, group_size=3, order=order) for _ in range(2))
     for seed in (2, None, None):
         env.reset(seed=seed)
     again.unwrapped.state = json.loads(json.dumps(env.unwrapped.state))
@@ -227,12 +231,12 @@ def test_objects_in_place_of_names(env_id):
         def __call__(self, groups, rng):
             return Shaping(credits=np.ones(groups.rewards.shape))
 
-    env = gym.make(env_id, group_size=2, shaper=Ones())
+    env = make(env_id, group_size=2, shaper=Ones())
     env.reset(seed=0)
     assert env.step(["a", "b"])[4]["group"]["credits"].tolist() == [1, 1]
-    if "source" in inspect.signature(type(env.unwrapped).make_dataset).parameters:
+    if "source" in inspect.signature(env.unwrapped.make_dataset).parameters:
         listed = [env.unwrapped.dataset[i] for i in range(3)]
-        env = gym.make(env_id, source=listed, shaper=SetPO())
+        env = make(env_id, source=listed, shaper=SetPO())
         assert env.unwrapped.dataset is listed and env.reset(seed=0)[0] in [problem.prompt for problem in listed]
 
 
