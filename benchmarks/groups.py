@@ -4,8 +4,9 @@
 
 FOLDER holds lines {task, problem_id, question, gold_raw, completions: [{text}, ...]} in *.jsonl; groups of 16 are cut from lines
 that have as many. Every repetition starts with empty verifier caches, here and in the workers, so that each text is new; they have
-run before, as in training. "cpu" is processor time: of the busiest process, or of all together divided by the number of workers if
-that is more. So it says what the wall clock would say on a machine on which nothing else runs.
+run before, as in training. "cpu" is processor time: of the busiest process, or half of all together if that is more. So it says what the
+wall clock would say on two cores on which nothing else runs, with a perfect schedule. With a shaper this process has work of its own
+while it waits, so that on two cores one worker beside it may do as well as two.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from setpo_envs.datasets import Problem  # noqa: E402
 from setpo_envs.shapers import make_shaper  # noqa: E402
 from setpo_verifiers import TASKS, Status, Verdict, VerifierPool, register  # noqa: E402
 
-N, G, WORKERS, REPEATS = 64, 16, 2, 15
+N, G, REPEATS = 64, 16, 15
 
 
 def verify_clearing(completion: str, gold: Any, *, mode: str = "lenient") -> Verdict:
@@ -73,19 +74,19 @@ def cpu_ms(pids: list[str]) -> list[float]:
 def fresh(pool: VerifierPool) -> list[str]:
     """Empty caches everywhere; the workers' process ids."""
     pids: set[str] = set()
-    while len(pids) < WORKERS:
-        pids = {verdict.answer or "" for verdict, _ in pool.verify_many([("clearing", "", None)] * WORKERS)}
+    while len(pids) < pool.workers:
+        pids = {verdict.answer or "" for verdict, _ in pool.verify_many([("clearing", "", None)] * pool.workers)}
     for _ in range(5):  # so that the pool's idea of what an item costs forgets these
         pool.verify_many([("format", str(i), "boxed") for i in range(256)])
     clear_caches()
     return sorted(pids)
 
 
-def measure(problems: list[Problem], completions: list[list[str]], name: str | None) -> None:
+def measure(problems: list[Problem], completions: list[list[str]], name: str | None, n_workers: int) -> None:
     shaper = make_shaper(name) if name else None
     env = GroupEnv(problems, group_size=G, shaper=shaper)
     rows = []
-    with VerifierPool(WORKERS) as pool:
+    with VerifierPool(n_workers) as pool:
         verify_groups(problems, completions, shaper=shaper, pool=pool)
         for _ in range(REPEATS):
             times = []
@@ -100,16 +101,16 @@ def measure(problems: list[Problem], completions: list[list[str]], name: str | N
                     verify_groups(problems, completions, shaper=shaper, pool=pool if way == "pool" else None)
                 wall, cpu = (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3
                 workers = [after - start for start, after in zip(before, cpu_ms(pids))] if way == "pool" else []
-                times += [wall, max(cpu, *workers, (cpu + sum(workers)) / WORKERS) if workers else cpu]
+                times += [wall, max(cpu, *workers, (cpu + sum(workers)) / 2) if workers else cpu]
                 times += [cpu, sum(workers)] if workers else []
             rows.append(times)
     steps, steps_cpu, batch, batch_cpu, pooled, pooled_cpu, main, workers_ms = np.median(rows, axis=0)
     best = np.min(rows, axis=0)
-    print(f"shaper={name}: milliseconds, median of {REPEATS} (best)")
+    print(f"shaper={name}, {n_workers} workers: milliseconds, median of {REPEATS} (best)")
     for label, at, wall, cpu in (
         ("64 steps", 0, steps, steps_cpu),
         ("one batch", 2, batch, batch_cpu),
-        (f"one batch, {WORKERS} workers", 4, pooled, pooled_cpu),
+        ("one batch, pool", 4, pooled, pooled_cpu),
     ):
         ratio = f"{steps / wall:5.2f}x ({best[0] / best[at]:.2f}x), by cpu {steps_cpu / cpu:.2f}x"
         print(f"  {label:22} wall {wall:6.1f} ({best[at]:.1f})  cpu {cpu:6.1f}   {ratio}")
@@ -121,8 +122,8 @@ def main() -> None:
     problems, completions = load(Path(sys.argv[1]))
     texts = {text for group in completions for text in group}
     print(f"{N} groups of {G}: {dict(Counter(problem.task for problem in problems))}, {len(texts)} distinct texts\n")
-    measure(problems, completions, None)
-    measure(problems, completions, "setpo")
+    for shaper, n_workers in ((None, 2), ("setpo", 2), ("setpo", 1)):
+        measure(problems, completions, shaper, n_workers)
 
 
 if __name__ == "__main__":
