@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as shaper='\"setpo\"' or steps=100"
     )
+    _add_verifiers(p)
 
     p = add("eval", evaluate, "Sample n completions a problem into an append-only groups.jsonl and print the metrics.")
     p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.pt or a warm start")
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--n", type=int, default=64, help="completions a problem")
     p.add_argument("--temperature", type=float, default=1.0, help="sampling temperature")
     p.add_argument("--seed", type=int, default=0, help="seed of the samples")
+    _add_verifiers(p)
 
     p = add("rescore", rescore, "Verify stored groups of completions again and add set-level credits.")
     p.add_argument("source", type=Path, help="groups.jsonl, or pooled completions (task, problem_id, gold_raw, completions)")
@@ -111,6 +114,19 @@ def _add_sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warm-start-steps", type=int, default=3000, help="gradient steps of the warm start")
     parser.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     parser.add_argument("--eval-problems", type=int, default=None, help="problems of each split (default: all)")
+
+
+def _add_verifiers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--verifiers", type=int, default=0, metavar="N", help="processes that verify; 0: the one that samples")
+
+
+def _pool(verifiers: int) -> Any:
+    """A context: a pool of so many processes, or None for none."""
+    if not verifiers:
+        return contextlib.nullcontext()
+    from setpo_verifiers import VerifierPool
+
+    return VerifierPool(verifiers)
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -173,7 +189,7 @@ def warm_start(*, out: Path, seed: int, steps: int) -> None:
     print(f"wrote {out}")
 
 
-def train(*, warm_start: str, out: Path, **fields: Any) -> None:
+def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
     _check_writable(out)
     from .jobs import single_thread
     from .study import ENV_KWARGS
@@ -191,12 +207,22 @@ def train(*, warm_start: str, out: Path, **fields: Any) -> None:
         except json.JSONDecodeError:
             settings[name] = text  # a bare word is a string
     single_thread()
-    Trainer(TrainConfig(warm_start=warm_start, **settings), out).run()
+    with _pool(verifiers) as pool:
+        Trainer(TrainConfig(warm_start=warm_start, **settings), out, pool).run()
     print(f"wrote {out / 'checkpoint.pt'}")
 
 
 def evaluate(
-    *, checkpoint: Path, out: Path, env: str, env_kwargs: dict[str, Any] | None, split: str, n: int, temperature: float, seed: int
+    *,
+    checkpoint: Path,
+    out: Path,
+    env: str,
+    env_kwargs: dict[str, Any] | None,
+    split: str,
+    n: int,
+    temperature: float,
+    seed: int,
+    verifiers: int,
 ) -> None:
     _check_writable(out.parent)
     from setpo_envs.shapers.base import make_shaper
@@ -211,7 +237,8 @@ def evaluate(
     made: Any = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped
     shaper = make_shaper("setpo", **OBSERVER) if n > 2 else None
     policy = load_policy(checkpoint)
-    lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature, mode=made.mode)
+    with _pool(verifiers) as pool:
+        lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature, mode=made.mode, pool=pool)
     print(metrics_table(lines))
 
 

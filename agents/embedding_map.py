@@ -82,7 +82,7 @@ def map_problem(title: str, rows: dict[str, list[dict[str, Any]]]) -> tuple[MapP
     lines = [line for row in rows.values() for line in row]
     members = ("completions", "truncated", "rewards", "status", "answers", "mode_keys", "reasons", "shaped_rewards", "weights", "credits")
     # one group of all rollouts: an embedder may choose its space by group, and the panels need a common one
-    everything = {**lines[0], **{name: [value for line in lines for value in line[name]] for name in members}}
+    everything = {**lines[0], "n_tokens": None, **{name: [value for line in lines for value in line[name]] for name in members}}
     vectors = embed(Groups.from_json([everything]), "expression" if lines[0]["task"] == "countdown" else "ngram")[0]
     first = {key: i for i, key in reversed(list(enumerate(everything["mode_keys"]))) if key is not None}
     points, share = pca(vectors[list(first.values())]) if first else (np.empty((0, 2)), 1.0)

@@ -12,6 +12,7 @@ import torch
 from setpo_envs.datasets.problem import Dataset
 from setpo_envs.metrics import bootstrap_interval, pass_at_k, summarize_groups
 from setpo_envs.shapers.base import Shaper
+from setpo_verifiers import VerifierPool
 
 from .checkpoint import fingerprint
 from .jsonl import append_lines, keep_lines, resumable_lines
@@ -35,6 +36,7 @@ def evaluate(
     temperature: float = 1.0,
     mode: str = "lenient",
     label: str = "evaluate",
+    pool: VerifierPool | None = None,
 ) -> list[dict[str, Any]]:
     """Write one line a problem to ``path`` and return all lines; a killed evaluation goes on where it stopped.
 
@@ -42,6 +44,7 @@ def evaluate(
         indices: Which problems of ``dataset``; all by default.
         n: Completions a problem.
         shaper: Only observes: its credits and diversity are stored with each group.
+        pool: Worker processes that verify, with a deadline for each completion.
 
     Raises:
         ValueError: ``path`` holds something else: groups of other problems, another policy, other settings, or no groups.
@@ -64,14 +67,14 @@ def evaluate(
     starts = range(len(done), len(indices), CHUNK)
     with append_lines(path) as write:
         for start in progress(starts, label, initial=len(done) // CHUNK, total=-(-len(indices) // CHUNK)) if starts else ():
-            fresh = _sample_chunk(policy, dataset, indices[start : start + CHUNK], sampling, shaper)
+            fresh = _sample_chunk(policy, dataset, indices[start : start + CHUNK], sampling, shaper, pool)
             write(*fresh)
             lines += fresh
     return lines
 
 
 def _sample_chunk(
-    policy: Policy, dataset: Dataset, indices: Sequence[int], sampling: dict[str, Any], shaper: Shaper | None
+    policy: Policy, dataset: Dataset, indices: Sequence[int], sampling: dict[str, Any], shaper: Shaper | None, pool: VerifierPool | None
 ) -> list[dict[str, Any]]:
     stream = np.random.SeedSequence([sampling["seed"], int(indices[0])])
     generator = torch.Generator().manual_seed(int(stream.generate_state(1)[0]))
@@ -85,6 +88,7 @@ def _sample_chunk(
         rng=np.random.default_rng(stream),
         temperature=sampling["temperature"],
         mode=sampling["mode"],
+        pool=pool,
     )
     with torch.no_grad():
         _, entropy_NGT = policy.log_probs(batch.samples, temperature=1.0)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from setpo_envs import Completion, verify_groups
+from setpo_envs import verify_groups
+from setpo_envs.completion import stored_completions
 from setpo_envs.datasets.problem import Problem
 from setpo_envs.shapers.base import Shaper, apply_shaper
 from setpo_verifiers import TASKS, verify
@@ -72,10 +73,10 @@ def _group(line: Mapping[str, Any], where: str) -> tuple[Problem, list[str], dic
     problem = Problem(line["problem_id"], line["task"], prompt, gold, metadata, options)
     items = line["completions"]
     texts: list[Any] = [item.get("text") if isinstance(item, Mapping) else item for item in items]
-    cut = line.get("truncated", [False] * len(texts))
-    if not isinstance(items, list) or not all(isinstance(text, str) for text in texts) or len(cut) != len(texts):
+    sizes = {len(line.get(name) or texts) for name in ("truncated", "n_tokens")}
+    if not isinstance(items, list) or not all(isinstance(text, str) for text in texts) or sizes != {len(texts)}:
         raise ValueError(f"{where}: expected completions to be a list of texts or of objects with a 'text', got {str(items)[:80]}")
-    texts = [Completion(text, truncated=bool(flag)) for text, flag in zip(texts, cut)]
+    texts = stored_completions(texts, line)
     extra = {
         key: [item.get(key) for item in items]
         for key in ("model", "source_verdict", "check_verdict")

@@ -13,6 +13,7 @@ from setpo_envs import verify_groups
 from setpo_envs.datasets.problem import Problem
 from setpo_envs.group import Groups
 from setpo_envs.shapers.base import Shaper, apply_shaper
+from setpo_verifiers import VerifierPool
 
 from .policies.base import Policy, Samples
 
@@ -36,15 +37,20 @@ def rollout(
     rng: np.random.Generator,
     temperature: float = 1.0,
     mode: str = "lenient",
+    pool: VerifierPool | None = None,
 ) -> Rollout:
-    """Sample ``group_size`` completions of each problem and score them exactly as the environment's ``step`` does."""
+    """Sample ``group_size`` completions of each problem and score them exactly as the environment's ``step`` does.
+
+    With a ``pool`` its processes verify all groups as one batch, while this one computes what the shaper needs of the texts;
+    what is left of the shaper is then part of the time of verifying.
+    """
     clock = time.perf_counter
     start = clock()
     samples = policy.generate([problem.prompt for problem in problems], group_size, temperature=temperature, generator=generator)
     generated = clock()
-    groups = verify_groups(problems, samples.completions_NG, mode=mode)
+    groups = verify_groups(problems, samples.completions_NG, mode=mode, shaper=shaper if pool else None, rng=rng, pool=pool)
     verified = clock()
-    if shaper is not None:
+    if shaper is not None and pool is None:
         apply_shaper(groups, shaper, rng)
     seconds = {"generate": generated - start, "verify": verified - generated, "credit": clock() - verified}
     return Rollout(groups, samples, seconds)

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 import setpo_envs
+from setpo_verifiers import VerifierPool
 
 from . import checkpoint
 from .advantages import BASE_ADVANTAGES, combine, shaping_ratio
@@ -92,6 +93,9 @@ class TrainConfig:
 class Trainer:
     """Trains a policy in a run folder; constructing it on a folder that holds a run resumes that run.
 
+    A ``pool`` verifies in processes of its own, with a deadline for each completion. It pays where verifiers are slow or
+    may hang, and decides nothing else.
+
     Files: ``config.json``, ``metrics.jsonl`` (one line a step), ``checkpoint.pt`` (weights, optimiser, random states, step).
 
     Raises:
@@ -99,15 +103,16 @@ class Trainer:
         OSError: the folder cannot be written; raised before any work is done.
     """
 
-    def __init__(self, config: TrainConfig, folder: Path) -> None:
-        self.config, self.folder = config, folder
+    def __init__(self, config: TrainConfig, folder: Path, pool: VerifierPool | None = None) -> None:
+        self.config, self.folder, self.pool = config, folder, pool
         for name, table in (("algorithm", LOSSES), ("base_advantage", BASE_ADVANTAGES)):
             if getattr(config, name) not in table:
                 raise ValueError(f"expected {name} to be one of {sorted(table)}, got {getattr(config, name)!r}")
         env = gym.make(
             config.env, group_size=config.group_size, shaper=config.shaper, shaper_kwargs=config.shaper_kwargs or None, **config.env_kwargs
         )
-        self.dataset, self.shaper, self.mode = (getattr(env.unwrapped, name) for name in ("dataset", "shaper", "mode"))
+        names = "dataset", "shaper", "mode", "order"
+        self.dataset, self.shaper, self.mode, self.order = (getattr(env.unwrapped, name) for name in names)
         self.policy = load_policy(Path(config.warm_start))
         # a warm start is the weights it holds, wherever the file is
         self.identity = {**_as_json(config), "warm_start": checkpoint.fingerprint(self.policy.state_dict())}
@@ -118,6 +123,7 @@ class Trainer:
         problem_seed, sample_seed, shaper_seed = np.random.SeedSequence(config.seed).spawn(3)
         self.problem_rng, self.shaper_rng = np.random.default_rng(problem_seed), np.random.default_rng(shaper_seed)
         self.generator = torch.Generator().manual_seed(int(sample_seed.generate_state(1)[0]))
+        self.order.restart(self.problem_rng)
         self.step = 0
         claim(folder, self.identity, config)  # last: a configuration that cannot run claims no folder
         self._resume()
@@ -138,16 +144,17 @@ class Trainer:
     def train_step(self) -> dict[str, Any]:
         """One batch of rollouts, one pass of minibatch updates; returns what is logged."""
         config = self.config
-        indices = self.problem_rng.integers(len(self.dataset), size=config.prompts_per_step)
+        indices = [self.order.next(self.problem_rng) for _ in range(config.prompts_per_step)]
         batch = rollout(
             self.policy,
-            [self.dataset[int(i)] for i in indices],
+            [self.dataset[i] for i in indices],
             config.group_size,
             shaper=self.shaper,
             generator=self.generator,
             rng=self.shaper_rng,
             temperature=config.temperature,
             mode=self.mode,
+            pool=self.pool,
         )
         start = time.perf_counter()
         base_NG = BASE_ADVANTAGES[config.base_advantage](batch.groups.shaped_rewards)
@@ -206,6 +213,7 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
             "rngs": json.dumps([rng.bit_generator.state for rng in (self.problem_rng, self.shaper_rng)]),
+            "order": json.dumps(self.order.state),
         }
         checkpoint.save(self.folder / "checkpoint.pt", state)
 
@@ -220,6 +228,7 @@ class Trainer:
             self.generator.set_state(state["generator"])
             for rng, rng_state in zip((self.problem_rng, self.shaper_rng), json.loads(state["rngs"])):
                 rng.bit_generator.state = rng_state
+            self.order.state = json.loads(state.get("order", "null")) or self.order.state  # none was saved by earlier versions
         keep_lines(self.folder / "metrics.jsonl", self.step)  # steps after the checkpoint are done again
 
 

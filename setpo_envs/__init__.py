@@ -2,8 +2,9 @@
 
 import gymnasium
 
+from .completion import Completion
 from .env import GroupEnv
-from .group import Completion, Groups, verify_groups
+from .group import Groups, verify_groups
 
 # id -> entry point; a new version whenever prompt, data or grader can change a reward
 ENVIRONMENTS = {
@@ -17,6 +18,7 @@ ENVIRONMENTS = {
     "setpo/Olympiad-v0": "setpo_envs.tasks.olympiad:OlympiadEnv",
     "setpo/Minerva-v0": "setpo_envs.tasks.minerva:MinervaEnv",
     "setpo/Dataset-v0": "setpo_envs.tasks.dataset:DatasetEnv",
+    "setpo/Mixture-v0": "setpo_envs.tasks.mixture:MixtureEnv",
 }
 
 for _id, _entry_point in ENVIRONMENTS.items():

@@ -23,6 +23,7 @@ Embedder = Callable[[Groups], np.ndarray]
 
 DIMENSIONS = 1024  # of the n-gram embedding, a power of two: bins are high bits of a hash
 _SHIFT = np.uint32(32 - (DIMENSIONS.bit_length() - 1))
+_BLOCK = 64  # texts whose counts are in work at a time: they stay in cache until they are normalised
 _WINDOW = 1 << 14  # positions hashed at a time: stays in cache, and bounds memory whatever a text's length
 _START, _END = 0xFF, 0xFE  # bytes that UTF-8 never produces
 
@@ -34,13 +35,25 @@ def ngram(groups: Groups) -> np.ndarray:
     unit vectors: two empty texts have similarity 1, and an empty and another text about 0. The sign makes two n-grams that
     share a bin as likely to cancel as to add up, so the cosine estimates that of the full count vectors without bias.
     """
+    return ngrams_of(groups.completions_NG)
+
+
+def ngrams_of(completions_NG: Sequence[Sequence[str]]) -> np.ndarray:
+    """(N, G, 1024) float32: what :func:`ngram` does, from the texts alone."""
     rows: dict[str, int] = {}  # a policy repeats itself: each text once
-    index = [rows.setdefault(text, len(rows)) for group in groups.completions_NG for text in group]
-    return hash_ngrams(list(rows))[index].reshape(groups.n_groups, groups.group_size, DIMENSIONS)
+    index = [rows.setdefault(text, len(rows)) for group in completions_NG for text in group]
+    return hash_ngrams(list(rows))[index].reshape(len(completions_NG), -1, DIMENSIONS)
 
 
 def hash_ngrams(texts: Sequence[str]) -> np.ndarray:
     """Unit n-gram vectors of ``texts``, (len(texts), 1024) float32: what :func:`ngram` does with each distinct text."""
+    vectors_Td = np.empty((len(texts), DIMENSIONS), np.float32)
+    for begin in range(0, len(texts), _BLOCK):
+        vectors_Td[begin : begin + _BLOCK] = _hash_block(texts[begin : begin + _BLOCK])
+    return vectors_Td
+
+
+def _hash_block(texts: Sequence[str]) -> np.ndarray:
     start, end = bytes([_START]), bytes([_END] * 4)
     encoded = [start + text.encode("utf-8", "surrogatepass") + end for text in texts]
     buffer = np.frombuffer(b"".join(encoded), np.uint8)

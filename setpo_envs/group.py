@@ -6,17 +6,21 @@ It is the one record that the environment, the trainer, the evaluator and the re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpo_verifiers import Status, Verdict, verify
+from setpo_verifiers import Status, Verdict, verifier_of, verify
 
+from .completion import is_truncated, n_tokens, stored_completions
 from .datasets.problem import Problem
 
 if TYPE_CHECKING:
+    from setpo_verifiers import VerifierPool
+
     from .shapers.base import Shaper
 
 # info["group"]: (G,) arrays of these dtypes, except for the last two, which are one Python value a group
@@ -37,27 +41,7 @@ GROUP_FIELDS: dict[str, Any] = {
 _MEMBER_FIELDS = tuple(name for name in GROUP_FIELDS if name not in ("defined", "diversity"))
 _WRITTEN_FIELDS = tuple(name for name in GROUP_FIELDS if name not in ("valid", "modes"))  # the two follow from the others
 _PROBLEM_FIELDS = ("task", "problem_id", "prompt", "gold", "metadata")
-_HAS_VERDICT = np.array([status not in (Status.TIMEOUT, Status.ERROR) for status in Status])
-
-
-class Completion(str):
-    """A completion that knows whether it was cut off and, optionally, its embedding ((d,) float array).
-
-    It is a ``str``: wherever a completion is expected a plain ``str`` will do, and counts as complete, without embedding.
-    """
-
-    __slots__ = ("truncated", "embedding")
-    truncated: bool
-    embedding: np.ndarray | None
-
-    def __new__(cls, text: str, truncated: bool = False, embedding: np.ndarray | None = None) -> Completion:
-        self = super().__new__(cls, text)
-        self.truncated = truncated
-        self.embedding = embedding
-        return self
-
-    def __getnewargs__(self) -> tuple[Any, ...]:  # pickle and copy build the str with it
-        return str(self), self.truncated, self.embedding
+_MAX_REASON = 500  # characters
 
 
 @dataclass
@@ -100,7 +84,7 @@ class Groups:
     @property
     def mean_rewards(self) -> np.ndarray:
         """(N,) float64: mean verified reward of the members that have a verdict (0 where none has one)."""
-        return (self.rewards * self.valid).sum(axis=1) / np.maximum(self.valid.sum(axis=1), 1)
+        return np.array([_mean(*group) for group in zip(self.rewards.tolist(), self.valid.tolist())])
 
     def info(self, n: int) -> dict[str, Any]:
         """Group ``n`` as ``info["group"]``: fresh (G,) arrays, ``defined`` and ``diversity`` as Python values."""
@@ -123,6 +107,8 @@ class Groups:
             "completions": [str(text) for text in self.completions_NG[n]],
             "truncated": [is_truncated(text) for text in self.completions_NG[n]],
         }
+        if any(counts := [n_tokens(text) for text in self.completions_NG[n]]):
+            line["n_tokens"] = counts
         line.update((name, getattr(self, name)[n].tolist()) for name in _WRITTEN_FIELDS)
         line["status"] = [Status(code).name.lower() for code in line["status"]]
         return line
@@ -139,11 +125,11 @@ class Groups:
             if missing:
                 raise ValueError(f"group {number}: expected the fields of Groups.to_json, got none called {', '.join(missing)}")
         problems = [_problem_from_json(line) for line in lines]
-        completions_NG = [[_completion(text, cut) for text, cut in zip(line["completions"], line["truncated"])] for line in lines]
-        _check_shape(problems, completions_NG)
+        completions_NG = [stored_completions(line["completions"], line) for line in lines]
+        _checked_shape(problems, completions_NG, [text for group in completions_NG for text in group])
         columns = {name: [line[name] for line in lines] for name in _WRITTEN_FIELDS}
         columns["status"] = [[Status[name.upper()] for name in names_G] for names_G in columns["status"]]
-        return _from_columns(problems, completions_NG, columns)
+        return _groups(problems, completions_NG, **{name: np.array(column, GROUP_FIELDS[name]) for name, column in columns.items()})
 
 
 def verify_groups(
@@ -153,6 +139,7 @@ def verify_groups(
     mode: str = "lenient",
     shaper: Shaper | str | None = None,
     rng: np.random.Generator | None = None,
+    pool: VerifierPool | None = None,
 ) -> Groups:
     """Verify G completions of each of N problems and apply ``shaper``: the one implementation of a group's record.
 
@@ -163,82 +150,133 @@ def verify_groups(
         shaper: A shaper, or the name of a registered one with its default options; None leaves credits at zero, weights at
             one and shaped rewards equal to the rewards.
         rng: What a shaper that draws at random draws from; by default ``np.random.default_rng(0)``.
+        pool: Worker processes that verify, with a deadline for each completion: one that overruns has status TIMEOUT, one that
+            ends its worker ERROR. Without a pool this process verifies, which pays for few or cheap completions.
 
     Returns:
         The groups. A completion marked as truncated in which no answer is found has status TRUNCATED.
 
     Raises:
-        ValueError: No problem, no completion, groups of different sizes, or an unknown task, mode or shaper.
-        TypeError: A completion that is not a ``str``.
+        ValueError: No problem, no completion, groups of different sizes, an unknown task, mode or shaper, or a gold that the
+            verifier cannot use.
+        TypeError: A completion that is not a ``str``, or an option that the verifier does not have.
     """
-    problems = list(problems)
-    lists_NG = [list(group) for group in completions_NG]
-    _check_shape(problems, lists_NG)
-    verdicts_NG = []
-    for problem, completions_G in zip(problems, lists_NG):
-        verdicts: dict[str, Verdict] = {}  # a policy repeats itself: the same text is verified once a group
-        for text in completions_G:
-            if text not in verdicts:
-                verdicts[text] = _verdict(problem, text, mode)
-        verdicts_NG.append([verdicts[text] for text in completions_G])
-    columns: dict[str, list[Any]] = {
-        "rewards": [[verdict.reward for verdict in verdicts_G] for verdicts_G in verdicts_NG],
-        "status": [[_status(verdict, text) for verdict, text in zip(*pair)] for pair in zip(verdicts_NG, lists_NG)],
-        "answers": [[verdict.answer for verdict in verdicts_G] for verdicts_G in verdicts_NG],
-        "mode_keys": [[verdict.mode_key for verdict in verdicts_G] for verdicts_G in verdicts_NG],
-        "reasons": [[verdict.reason for verdict in verdicts_G] for verdicts_G in verdicts_NG],
-    }
-    groups = _from_columns(problems, lists_NG, columns)
-    if shaper is not None:
-        from .shapers.base import apply_shaper, make_shaper  # shapers know this module, not the other way round
+    problems, lists_NG = list(problems), [list(group) for group in completions_NG]
+    flat = [text for group in lists_NG for text in group]  # member g of group n is n * G + g
+    shape = _checked_shape(problems, lists_NG, flat)
+    for problem in problems:  # an unknown task, mode or option and a malformed gold are the caller's errors, not a completion's
+        verify(problem.task, "", problem.gold, mode=mode, **problem.options)
+    if isinstance(shaper, str):
+        from .shapers.base import make_shaper  # shapers know this module, not the other way round
 
-        shaper = make_shaper(shaper) if isinstance(shaper, str) else shaper
+        shaper = make_shaper(shaper)
+    if pool is None:
+        verdicts = _verdicts(problems, lists_NG, mode)
+    else:
+        awaited = _submit(problems, lists_NG, mode, pool)
+        shaper = getattr(shaper, "before_verdicts", lambda _: shaper)(lists_NG)
+        verdicts = awaited()
+    status = [verdict.status for verdict in verdicts]
+    if set(map(type, flat)) != {str}:
+        cut = map(is_truncated, flat)
+        status = [Status.TRUNCATED if flag and code == Status.NO_ANSWER else code for code, flag in zip(status, cut)]
+    # few calls of numpy, since on one group each takes longer than what it does
+    texts = [[verdict.answer for verdict in verdicts], [verdict.mode_key for verdict in verdicts], [verdict.reason for verdict in verdicts]]
+    answers, mode_keys, reasons = np.array(texts, np.object_).reshape(3, *shape)
+    groups = _groups(
+        problems,
+        lists_NG,
+        rewards=np.array([verdict.reward for verdict in verdicts], np.float64).reshape(shape),
+        status=np.frombuffer(bytearray(status), np.int8).reshape(shape),
+        answers=answers,
+        mode_keys=mode_keys,
+        reasons=reasons,
+    )
+    if shaper is not None:
+        from .shapers.base import apply_shaper
+
         apply_shaper(groups, shaper, np.random.default_rng(0) if rng is None else rng)
     return groups
 
 
-def _verdict(problem: Problem, text: str, mode: str) -> Verdict:
-    """The verifier's verdict; a verifier that fails gives ERROR, which is not a wrong answer, and costs no other completion."""
-    try:
-        return verify(problem.task, text, problem.gold, mode=mode, **problem.options)
-    except (ValueError, TypeError):
-        raise  # the caller's: an unknown task or mode, a malformed gold
-    except Exception as error:
-        return Verdict(0.0, Status.ERROR, None, None, f"{type(error).__name__}: {error}"[:200])
+def _verdicts(problems: list[Problem], completions_NG: list[list[str]], mode: str) -> list[Verdict]:
+    """Verdicts of all completions, group by group, in this process.
+
+    A verifier that fails gives ERROR, which is not a wrong answer, and costs no other completion.
+    """
+    found: list[Verdict] = []
+    for problem, group in zip(problems, completions_NG):
+        judge, gold = verifier_of(problem.task), problem.gold
+        if problem.options:
+            judge = partial(judge, **problem.options)
+        verdicts: dict[str, Verdict] = {}  # a policy repeats itself: the same text is verified once a group
+        for text in group:
+            if text not in verdicts:
+                try:
+                    verdict = judge(text, gold, mode=mode)
+                    if not isinstance(verdict, Verdict):
+                        raise TypeError(f"expected the verifier of {problem.task!r} to return a Verdict, got {type(verdict).__name__}")
+                except Exception as error:
+                    verdict = Verdict(0.0, Status.ERROR, None, None, f"{type(error).__name__}: {error}"[:_MAX_REASON])
+                verdicts[text] = verdict
+            found.append(verdicts[text])
+    return found
 
 
-def is_truncated(text: str) -> bool:
-    """Whether the agent marked the completion as cut off; a plain ``str`` never is."""
-    return isinstance(text, Completion) and text.truncated
+def _submit(problems: list[Problem], completions_NG: list[list[str]], mode: str, pool: VerifierPool) -> Callable[[], list[Verdict]]:
+    """Have the processes of ``pool`` judge all groups as one batch; what is returned waits for what :func:`_verdicts` returns."""
+    places: dict[tuple[int, str], int] = {}
+    index = [places.setdefault((n, text), len(places)) for n, group in enumerate(completions_NG) for text in group]
+    asked = [(problem.task, problem.gold, dict(problem.options)) for problem in problems]
+    job = pool.submit((asked[n][0], str(text), asked[n][1], mode, asked[n][2]) for n, text in places)
+
+    def wait() -> list[Verdict]:
+        results = job.wait()
+        return [results[place][0] for place in index]
+
+    return wait
 
 
-def _check_shape(problems: list[Problem], completions_NG: list[list[str]]) -> None:
+def _mean(rewards_G: list[float], valid_G: list[bool]) -> float:
+    # four calls of numpy on sixteen numbers would take longer than all else that a step does with them
+    kept = [reward for reward, valid in zip(rewards_G, valid_G) if valid]
+    return sum(kept) / max(len(kept), 1)
+
+
+def _checked_shape(problems: list[Problem], completions_NG: list[list[str]], flat: list[str]) -> tuple[int, int]:
+    """(N, G). Raises ValueError for what is no batch, TypeError for a completion that is no ``str``."""
     if len(problems) != len(completions_NG) or not problems:
         raise ValueError(
             f"expected one group for each of one or more problems, got {len(completions_NG)} groups for {len(problems)} problems"
         )
-    sizes = {len(group) for group in completions_NG}
+    sizes = set(map(len, completions_NG))
     if len(sizes) > 1 or 0 in sizes:
         raise ValueError(f"expected groups of one size, at least 1, got sizes {sorted(sizes)}: verify each size in a call of its own")
-    for n, group in enumerate(completions_NG):
-        for g, text in enumerate(group):
-            if not isinstance(text, str):
-                raise TypeError(f"expected completions of type str or Completion, got {type(text).__name__} for member {g} of group {n}")
+    [size] = sizes
+    for kind in set(map(type, flat)):
+        if not issubclass(kind, str):
+            n, g = divmod(list(map(type, flat)).index(kind), size)
+            raise TypeError(f"expected completions of type str or Completion, got {kind.__name__} for member {g} of group {n}")
+    return len(problems), size
 
 
-def _from_columns(problems: list[Problem], completions_NG: list[list[str]], columns: Mapping[str, list[Any]]) -> Groups:
-    """Groups from nested lists by field; what is missing follows from the rest or is what holds without a shaper."""
-    arrays = {name: np.array(column, GROUP_FIELDS[name]) for name, column in columns.items()}
-    shape = n_groups, _ = arrays["rewards"].shape
-    neutral = {
-        "shaped_rewards": arrays["rewards"].copy(),
-        "weights": np.ones(shape),
+def _groups(problems: list[Problem], completions_NG: list[list[str]], **given: Any) -> Groups:
+    """Groups from (N, G) arrays by field; what is missing follows from the rest or is what holds without a shaper."""
+    shape = given["rewards"].shape
+    weights, defined = np.empty(shape), np.empty(shape[0], np.bool_)
+    weights.fill(1.0)  # a third of the time of np.ones
+    defined.fill(True)
+    fields = {
+        "valid": given["status"] < Status.TIMEOUT.value,
+        "modes": np.array([_numbered(keys_G) for keys_G in given["mode_keys"].tolist()], np.int64),
+        "shaped_rewards": given["rewards"].copy(),
+        "weights": weights,
         "credits": np.zeros(shape),
-        "defined": np.ones(n_groups, np.bool_),
-        "diversity": np.zeros(n_groups),
+        "defined": defined,
+        "diversity": np.zeros(shape[0]),
+        **given,
     }
-    modes = np.array([_numbered(keys_G) for keys_G in columns["mode_keys"]], np.int64)
-    return Groups(problems, completions_NG, **{**neutral, **arrays}, valid=_HAS_VERDICT[arrays["status"]], modes=modes)
+    return Groups(problems, completions_NG, **fields)
 
 
 def _numbered(keys_G: list[str | None]) -> list[int]:
@@ -247,16 +285,8 @@ def _numbered(keys_G: list[str | None]) -> list[int]:
     return [-1 if key is None else numbers.setdefault(key, len(numbers)) for key in keys_G]
 
 
-def _status(verdict: Verdict, text: str) -> Status:
-    return Status.TRUNCATED if is_truncated(text) and verdict.status == Status.NO_ANSWER else verdict.status
-
-
 def _problem_from_json(line: Mapping[str, Any]) -> Problem:
     metadata = dict(line["metadata"])
     if "modes" in metadata:
         metadata["modes"] = tuple(metadata["modes"])
     return Problem(**{**{name: line[name] for name in _PROBLEM_FIELDS}, "metadata": metadata, "options": line.get("options", {})})
-
-
-def _completion(text: str, truncated: bool) -> str:
-    return Completion(text, truncated=True) if truncated else text

@@ -7,7 +7,6 @@ from shared memory in ``AsyncVectorEnv``) nor on ``Tuple`` (``make_vec`` transpo
 from __future__ import annotations
 
 import string
-from operator import index as as_index
 from typing import Any
 
 import numpy as np
@@ -53,9 +52,9 @@ class Group(Sequence):
     """
 
     def __init__(self, space: Space[Any], group_size: int, seed: int | np.random.Generator | None = None) -> None:
-        if group_size < 1:
-            raise ValueError(f"expected a group_size of at least 1, got {group_size}")
-        self.group_size = as_index(group_size)
+        if isinstance(group_size, bool) or not isinstance(group_size, (int, np.integer)) or group_size < 1:
+            raise ValueError(f"expected group_size to be an integer of at least 1, got {group_size!r}")
+        self.group_size = int(group_size)
         super().__init__(space, seed=seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from setpo_envs.completion import Completion
 from setpo_envs.datasets.problem import Problem
 from setpo_envs.group import Groups
 from setpo_verifiers import Status
@@ -23,7 +24,7 @@ def make_groups(completions_NG, mode_keys_NG=None, correct_NG=None, status_NG=No
     rewards = (status == Status.CORRECT).astype(np.float64)
     return Groups(
         problems=[Problem(f"p{n}", "countdown", "12=3>", {"numbers": [1, 2], "target": 3}) for n in range(shape[0])],
-        completions_NG=[list(row) for row in completions_NG],
+        completions_NG=[[counted(text) for text in row] for row in completions_NG],
         rewards=rewards,
         status=status,
         valid=~np.isin(status, (Status.TIMEOUT, Status.ERROR)),
@@ -37,3 +38,8 @@ def make_groups(completions_NG, mode_keys_NG=None, correct_NG=None, status_NG=No
         defined=np.ones(shape[0], bool),
         diversity=np.zeros(shape[0]),
     )
+
+
+def counted(text):
+    """With a number of tokens, which a sampled completion has."""
+    return text if isinstance(text, Completion) else Completion(text, n_tokens=len(text))

@@ -24,7 +24,8 @@ def verify_odd(completion, gold, *, mode="lenient"):
     elif word == "exit":
         sys.exit(3)
     elif word == "raise":
-        raise RuntimeError(argument)
+        kind, _, message = argument.partition(" ")
+        raise {"ValueError": ValueError, "TypeError": TypeError}.get(kind, RuntimeError)(message or argument)
     elif word == "deep":
         return deep(0)
     elif word == "nothing":

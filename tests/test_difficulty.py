@@ -87,7 +87,7 @@ def test_a_reset_takes_difficulty_and_index_together(task):
         ({"difficulty": "extreme"}, "difficulty among easy, medium, hard, got 'extreme'"),
         ({"difficulty": None}, "difficulty among easy, medium, hard, got None"),
         ({"difficulty": "easy", "problem_id": "x"}, "problem_id and difficulty"),
-        ({"difficulty": "easy", "indx": 3}, "either index or problem_id"),
+        ({"difficulty": "easy", "indx": 3}, "among index, problem_id, difficulty"),
         ({"difficulty": "easy", "index": -1}, "got -1"),
     ],
 )

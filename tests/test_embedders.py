@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from group_factory import make_groups
 
+from setpo_envs.completion import Completion
 from setpo_envs.embedders import _WINDOW, EMBEDDERS, embed, hash_ngrams, resolve_embedder
-from setpo_envs.group import Completion
 from setpo_verifiers.expressions import features, mode_key
 
 

@@ -10,7 +10,7 @@ from setpo_agents.evaluate import CHUNK, evaluate, metrics_table
 from setpo_agents.policies.tiny import TinyPolicy
 from setpo_agents.trainer import load_policy
 from setpo_envs.shapers.base import make_shaper
-from setpo_verifiers import verify
+from setpo_verifiers import VerifierPool, verify
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,13 @@ def test_lines_hold_the_whole_group(policy, problems, tmp_path):
         verdicts = [verify(line["task"], text, line["gold"]) for text in line["completions"]]
         assert [verdict.reward for verdict in verdicts] == line["rewards"]
         assert [verdict.mode_key for verdict in verdicts] == line["mode_keys"]
+
+
+def test_a_pool_decides_nothing(policy, problems, tmp_path):
+    run(policy, problems, tmp_path / "alone.jsonl")
+    with VerifierPool(1) as pool:
+        run(policy, problems, tmp_path / "pool.jsonl", pool=pool)
+    assert (tmp_path / "pool.jsonl").read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize("keep", [0, 3, CHUNK, CHUNK + 2])

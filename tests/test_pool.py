@@ -44,6 +44,21 @@ def test_verdicts_are_those_of_a_direct_call_and_in_order(pool):
     assert pool.verify_many([]) == list(pool.stream([])) == []
 
 
+def test_what_is_submitted_is_judged_while_the_caller_does_something_else(pool):
+    items = countdown(200)
+    jobs = [pool.submit(part) for part in (items[:100], [("odd", "sleep 0.2", "right")], items[100:], [])]
+    meanwhile = [verify(*item) for item in items]
+    results = [[verdict for verdict, _ in job.wait()] for job in reversed(jobs)][::-1]
+    assert results[0] + results[2] == meanwhile and results[3] == []
+    assert [verdict.status for verdict in results[1]] == [Status.WRONG]
+
+
+@pytest.mark.parametrize("arguments", [{"workers": 0}, {"workers": "2"}, {"timeout": 0}, {"timeout": "1"}, {"timeout": float("inf")}])
+def test_arguments_that_make_no_sense(arguments):
+    with pytest.raises(ValueError, match="expected at least one worker, got|expected a timeout of some seconds, got"):
+        VerifierPool(**arguments)
+
+
 def test_mode_and_options_reach_the_verifier(pool):
     items = [
         ("countdown", "1+2+3", GOLD, "strict"),

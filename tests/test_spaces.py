@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium.vector.utils import batch_space, iterate
 
-from setpo_envs.group import Completion
+from setpo_envs.completion import Completion
 from setpo_envs.spaces import Group, Unicode
 
 

@@ -11,10 +11,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_run import SETPO, config, make_warm_start
+from tiny_run import SETPO, SPACE, config, make_warm_start
 
 from setpo_agents import checkpoint
+from setpo_agents.policies.tiny import TinyPolicy
 from setpo_agents.trainer import TrainConfig, Trainer, load_policy
+from setpo_verifiers import VerifierPool
+
+MIXTURE = [
+    {"id": "setpo/Countdown-v0", "weight": weight, "kwargs": {**SPACE, "settings": {**SPACE["settings"], "target_range": targets}}}
+    for weight, targets in ((3, [1, 5]), (1, [6, 12]))
+]
 
 RUN = """
 import json, sys
@@ -52,6 +59,8 @@ def metrics(folder: Path):
         {"algorithm": "gspo"},
         {"shaper": None, "shaper_kwargs": {}, "credit_coefficient": 0.0, "kl_coefficient": 0.1, "entropy_coefficient": 0.01},
         {"shaper": "shuffled", "shaper_kwargs": {"of": "setpo", "of_kwargs": SETPO}, "base_advantage": "dr_grpo"},
+        {"env_kwargs": {**SPACE, "order": "shuffle"}},
+        {"env": "setpo/Mixture-v0", "env_kwargs": {"components": MIXTURE, "order": "shuffle"}},
     ],
 )
 def test_a_run_in_two_parts_is_the_run_in_one(start, tmp_path, fields):
@@ -61,6 +70,28 @@ def test_a_run_in_two_parts_is_the_run_in_one(start, tmp_path, fields):
     assert_same_weights(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
     assert metrics(tmp_path / "whole") == metrics(tmp_path / "parts")
     assert [line["step"] for line in metrics(tmp_path / "whole")] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("shaper", ["setpo", "shuffled"])
+def test_a_pool_decides_nothing(start, tmp_path, shaper):
+    fields = {"steps": 2, "shaper": shaper, "shaper_kwargs": {}}  # n-grams: their kernel is computed while the pool verifies
+    Trainer(config(start, **fields), tmp_path / "alone").run()
+    with VerifierPool(1) as pool:
+        Trainer(config(start, **fields), tmp_path / "pool", pool).run()
+    assert_same_weights(weights(tmp_path / "alone"), weights(tmp_path / "pool"))
+    assert metrics(tmp_path / "alone") == metrics(tmp_path / "pool")
+
+
+def test_problems_come_in_the_order_of_the_environment(start, tmp_path):
+    trainer = Trainer(config(start, env_kwargs={**SPACE, "order": "shuffle"}, prompts_per_step=4), tmp_path)
+    n = len(trainer.dataset)
+    asked = []
+    trainer.policy.generate = lambda prompts, *args, **kwargs: (
+        asked.extend(prompts) or TinyPolicy.generate(trainer.policy, prompts, *args, **kwargs)
+    )
+    trainer.run()
+    epoch = asked[: min(n, len(asked))]
+    assert len(asked) == 24 and len(set(epoch)) == len(epoch)
 
 
 def test_killed_runs_resume_to_the_same_weights(start, tmp_path):

@@ -6,7 +6,7 @@ from .countdown import CountdownGold, parse_gold, verify_countdown
 from .expressions import ExpressionError, mode_key
 from .extract import extract
 from .knights_and_knaves import KnightsAndKnavesGold, parse_roles, verify_knights_and_knaves
-from .registry import TASKS, register, verify
+from .registry import TASKS, register, verifier_of, verify
 from .solver import solve
 from .verdict import Status, Verdict
 
@@ -29,6 +29,7 @@ __all__ = [
     "parse_roles",
     "register",
     "solve",
+    "verifier_of",
     "verify",
     "verify_countdown",
     "verify_knights_and_knaves",

@@ -35,23 +35,35 @@ class VerifierPool:
     """
 
     def __init__(self, workers: int = 2, *, timeout: float = 5.0, memory_mb: int | None = 1024) -> None:
-        if workers < 1:
-            raise ValueError(f"expected at least one worker, got {workers}")
-        if not 0 < timeout < math.inf:
-            raise ValueError(f"expected a timeout of some seconds, got {timeout}")
+        if not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"expected at least one worker, got {workers!r}")
+        if not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
+            raise ValueError(f"expected a timeout of some seconds, got {timeout!r}")
         self.workers, self.timeout, self.memory_mb = workers, timeout, memory_mb
         self._closed = False
         self._crew = self._make_crew()
 
     def verify_many(self, items: Iterable[Item | tuple[Any, ...]]) -> list[Result]:
         """(verdict, seconds) of every item ``(task, completion, gold, mode, options)``, in order; the last two may be left out."""
-        return self._submit(items).wait()
+        return self.submit(items).wait()
+
+    def submit(self, items: Iterable[Item | tuple[Any, ...]]) -> Job:
+        """Have these items judged while the caller does something else; ``wait()`` of what it returns gives what verify_many does."""
+        if self._closed:
+            raise ValueError("expected an open pool, but it has been closed; make a new one")
+        if self._crew.pid != os.getpid():  # a fork has neither the threads nor the workers of the pool that it copied
+            self._finalizer.detach()
+            self._crew.abandon()
+            self._crew = self._make_crew()
+        job = Job(self._crew, [Item(*item) for item in items])
+        self._crew.add(job)
+        return job
 
     async def verify_many_async(self, items: Iterable[Item | tuple[Any, ...]]) -> list[Result]:
         """As :meth:`verify_many`, for an event loop, which stays free; cancelled, it gives the workers no more of these items."""
         import asyncio  # only programs that have an event loop need it
 
-        loop, job = asyncio.get_running_loop(), self._submit(items)
+        loop, job = asyncio.get_running_loop(), self.submit(items)
         done = loop.create_future()
 
         def finish() -> None:
@@ -77,7 +89,7 @@ class VerifierPool:
         try:
             while True:
                 while len(jobs) <= 2 * self.workers and (taken := list(islice(source, block))):
-                    jobs.append(self._submit(taken))
+                    jobs.append(self.submit(taken))
                 if not jobs:
                     return
                 yield from jobs[0].wait()
@@ -101,14 +113,3 @@ class VerifierPool:
         crew = Crew(self.workers, self.timeout, None if self.memory_mb is None else self.memory_mb * 2**20)
         self._finalizer = weakref.finalize(self, crew.close)  # with the pool, or with the interpreter
         return crew
-
-    def _submit(self, items: Iterable[Item | tuple[Any, ...]]) -> Job:
-        if self._closed:
-            raise ValueError("expected an open pool, but it has been closed; make a new one")
-        if self._crew.pid != os.getpid():  # a fork has neither the threads nor the workers of the pool that it copied
-            self._finalizer.detach()
-            self._crew.abandon()
-            self._crew = self._make_crew()
-        job = Job(self._crew, [Item(*item) for item in items])
-        self._crew.add(job)
-        return job

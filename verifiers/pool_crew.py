@@ -17,7 +17,8 @@ from .verdict import Status, Verdict
 
 Result = tuple[Verdict, float]  # verdict, seconds that it took
 
-_CHUNK_SECONDS = 0.02
+_CHUNK_SECONDS = 0.02  # at most
+_LEAST_SECONDS = 0.002  # a chunk costs both sides about 0.1 ms whatever is in it
 _MAX_CHUNK = 256
 _MAX_DEATHS = 3  # of a worker with the same item: once may be anybody's fault
 _MAX_KILLS = 10  # the same for SIGKILL, which comes from outside more often than not
@@ -40,7 +41,7 @@ class Job:
             try:
                 if item.task in TASKS:
                     _reference(TASKS[item.task])
-                self.pending.append(_Piece(self, place, item.task, pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL)))
+                self.pending.append(_Piece(self, place, item.task, pickle.dumps(tuple(item), protocol=pickle.HIGHEST_PROTOCOL)))
             except Exception as error:
                 self.put(
                     place, (failure(f"expected an item that can be sent to a worker process, got {type(error).__name__}: {error}"), 0.0)
@@ -123,7 +124,8 @@ class Crew:
                     self._wake.wait()
                 if self.closing:
                     return []
-                share = -(-len(self._queue) // (2 * self.workers))
+                least = min(-(-len(self._queue) // self.workers), int(_LEAST_SECONDS / self.item_seconds))
+                share = max(-(-len(self._queue) // (2 * self.workers)), least)
                 size = max(1, min(share, _MAX_CHUNK, int(_CHUNK_SECONDS / self.item_seconds)))
                 taken = [self._queue.popleft() for _ in range(min(size, len(self._queue)))]
                 if chunk := [piece for piece in taken if not piece.job.cancelled]:

@@ -37,10 +37,15 @@ def verify(task: str, completion: str, gold: Any, *, mode: str = "lenient", **op
     Raises ValueError for an unknown task, an unknown mode or a malformed gold, TypeError for a completion that is not a str or an option
     that the task does not have.
     """
+    return verifier_of(task)(completion, gold, mode=mode, **options)
+
+
+def verifier_of(task: str) -> Verifier:
+    """The verifier of a task, for callers that judge many completions of it. Raises ValueError for an unknown task."""
     verifier = TASKS.get(task)
     if verifier is None:
         raise ValueError(f"expected a task out of {', '.join(sorted(TASKS))}; got {task!r}")
-    return verifier(completion, gold, mode=mode, **options)
+    return verifier
 
 
 register("countdown", verify_countdown, aliases=["rg_countdown"])

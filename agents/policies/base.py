@@ -14,7 +14,7 @@ from torch import Tensor
 class Samples:
     """G sampled completions of each of N prompts, as tokens. T is the longest completion of the batch.
 
-    completions_NG  N lists of G strings (``setpo_envs.Completion``: they know whether they were cut off)
+    completions_NG  N lists of G strings (``setpo_envs.Completion``: they know whether they were cut off, and their length)
     prompt_NP       (N, P) int64, prompts padded on the left
     tokens_NGT      (N, G, T) int64, end token included, padded on the right
     mask_NGT        (N, G, T) float32, 1 on sampled tokens (the end token included), 0 on padding

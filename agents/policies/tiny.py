@@ -67,11 +67,12 @@ class Tokenizer:
         return torch.tensor([[*self.encode(text, width - 1), EOS] + [PAD] * (width - 1 - len(text)) for text in texts])
 
     def decode(self, ids: Sequence[int]) -> Completion:
-        """Text up to the end token; flagged as truncated where there is none."""
+        """Text up to the end token, which counts as a token; flagged as truncated where there is none."""
         ids = list(ids)
         ended = EOS in ids
         body = ids[: ids.index(EOS)] if ended else ids
-        return Completion("".join(self.config.alphabet[i - 2] if i > 1 else " " for i in body), truncated=not ended)
+        text = "".join(self.config.alphabet[i - 2] if i > 1 else " " for i in body)
+        return Completion(text, truncated=not ended, n_tokens=len(body) + ended)
 
 
 class Block(nn.Module):

@@ -2,9 +2,11 @@
 
 from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, register, registry, resolve_shaper
 from .controls import Shuffled
+from .length import Overlong
 from .setpo import SetPO, set_diversity, setpo_credits
 
 __all__ = [
+    "Overlong",
     "SetPO",
     "Shaper",
     "ShaperWrapper",

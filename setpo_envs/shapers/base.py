@@ -46,7 +46,9 @@ class Shaping:
 class Shaper(Protocol):
     """``shaper(groups, rng) -> Shaping``. It must not change ``groups`` and draws from nothing but ``rng``.
 
-    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are.
+    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are. A method
+    ``before_verdicts(completions_NG) -> shaper``, if there is one, is called while worker processes verify: what it returns is
+    applied in place of the shaper, says the same, and has computed what it can from the texts alone.
     """
 
     def __call__(self, groups: Groups, rng: np.random.Generator, /) -> Shaping: ...
@@ -93,8 +95,12 @@ def resolve_shaper(
     Raises:
         ValueError: Unknown name or option, options beside an object, or ``group_size`` below the shaper's least.
     """
+    if shaper_kwargs is not None and not (isinstance(shaper_kwargs, Mapping) and all(isinstance(name, str) for name in shaper_kwargs)):
+        raise ValueError(f"expected shaper_kwargs to be a dict of options by name, or None, got {shaper_kwargs!r}")
     if isinstance(shaper, str):
         shaper = make_shaper(shaper, **(shaper_kwargs or {}))
+    elif shaper is not None and not callable(shaper):
+        raise ValueError(f"expected shaper to be the name of a registered shaper, a shaper or None, got {shaper!r}")
     elif shaper_kwargs:
         raise ValueError(f"shaper_kwargs belong to the name of a registered shaper, got {dict(shaper_kwargs)} beside shaper={shaper!r}")
     least = getattr(shaper, "min_group_size", 1)
@@ -147,17 +153,10 @@ class ShaperWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         gym.utils.RecordConstructorArgs.__init__(self, shaper=shaper, shaper_kwargs=shaper_kwargs)
         gym.Wrapper.__init__(self, env)
         self.shaper = resolve_shaper(shaper, shaper_kwargs, env.get_wrapper_attr("group_size"))
-        self._rng: np.random.Generator | None = None
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        result = super().reset(seed=seed, options=options)
-        if self._rng is None or seed is not None:
-            # a child stream: what the shaper draws must not change which problem comes next
-            self._rng = self.np_random.spawn(1)[0]
-        return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = super().step(action)
-        groups = self.unwrapped.last_groups  # type: ignore[attr-defined]
-        apply_shaper(groups, self.shaper, self._rng)  # type: ignore[arg-type]
+        env: Any = self.unwrapped
+        groups = env.last_groups
+        apply_shaper(groups, self.shaper, env.side_rng)  # type: ignore[arg-type]
         return observation, reward, terminated, truncated, {**info, "group": groups.info(0)}

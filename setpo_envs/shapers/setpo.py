@@ -19,14 +19,16 @@ Facts worth knowing before using it (symbols as above):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..embedders import Embedder, embed, resolve_embedder
+from ..embedders import Embedder, embed, ngrams_of, resolve_embedder
 from ..group import Groups
-from .base import Shaping, register
+from .base import Shaper, Shaping, register
 
 _TILE = 1 << 16  # matrix entries in work at a time: stays in cache, and bounds the float64 copy of the kernel
 _MIN_SPREAD = 1e-6  # of n * s: a float32 kernel's rounding (6e-8 an entry) cannot move s by more than this / n
@@ -226,7 +228,7 @@ class SetPO:
         for option, choices in _CHOICES.items():
             if getattr(self, option) not in choices:
                 raise ValueError(f"unknown {option} {getattr(self, option)!r}: choose one of {', '.join(map(str, choices))}")
-        if not self.gamma > 0:
+        if not (isinstance(self.gamma, (int, float)) and self.gamma > 0):
             raise ValueError(f"expected gamma above 0, got {self.gamma!r}")
         resolve_embedder(self.embedder)
 
@@ -234,12 +236,22 @@ class SetPO:
         """Kernel matrices of the groups, (N, G, G) float32 in [0, 1] with ones on the diagonal."""
         if self.kernel == "equality_key":
             return equality_kernel(groups.modes)
-        embeddings_NGd = embed(groups, self.embedder)
+        return self._kernel(embed(groups, self.embedder))
+
+    def _kernel(self, embeddings_NGd: np.ndarray) -> np.ndarray:
         return rbf_kernel(embeddings_NGd, self.gamma) if self.kernel == "rbf" else cosine_kernel(embeddings_NGd)
 
-    def __call__(self, groups: Groups, rng: np.random.Generator) -> Shaping:
+    def before_verdicts(self, completions_NG: Sequence[Sequence[str]]) -> Shaper:
+        """The same shaper with the kernel of these texts computed already, where texts are all that it needs."""
+        if self.embedder != "ngram" or self.kernel == "equality_key":
+            return self
+        return partial(self, kernel_NGG=self._kernel(ngrams_of(completions_NG)))
+
+    def __call__(self, groups: Groups, rng: np.random.Generator, *, kernel_NGG: np.ndarray | None = None) -> Shaping:
         members_NG = {"all": np.ones_like(groups.valid), "well_formed": groups.well_formed, "correct": groups.correct}[self.members]
-        credits_NG, diversity_N, defined_N = setpo_credits(self.similarity(groups), members_NG, self.g)
+        credits_NG, diversity_N, defined_N = setpo_credits(
+            self.similarity(groups) if kernel_NGG is None else kernel_NGG, members_NG, self.g
+        )
         credits_NG = self._scaled(credits_NG, members_NG)
         if self.malformed == "min_minus_one":
             least_N1 = np.where(members_NG, credits_NG, -1.0).min(axis=1, keepdims=True)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ..datasets.countdown import CountdownSettings, countdown_dataset
+from ..datasets.countdown import countdown_dataset
 from ..env import GroupEnv
-from ..shapers.base import Shaper
 
 
 class CountdownEnv(GroupEnv):
@@ -61,6 +57,7 @@ class CountdownEnv(GroupEnv):
         shaper: Name of a registered shaper, a shaper, or None for no shaping.
         shaper_kwargs: Options of the named shaper.
         mode: "lenient" or "strict".
+        order: "random" (with replacement), "shuffle" (each problem once an epoch) or "sequential".
         seed: Root seed of the generator: which problems there are. Which of them come first is up to ``reset(seed=...)``.
         render_mode: "ansi" or None.
 
@@ -68,20 +65,4 @@ class CountdownEnv(GroupEnv):
         v0: first version.
     """
 
-    def __init__(
-        self,
-        *,
-        group_size: int = 8,
-        source: Any = "generator",
-        split: str = "train",
-        settings: CountdownSettings | Mapping[str, Any] | None = None,
-        difficulty: str | None = None,
-        prompt_format: str = "tinyzero",
-        shaper: Shaper | str | None = "setpo",
-        shaper_kwargs: Mapping[str, Any] | None = None,
-        mode: str = "lenient",
-        seed: int = 0,
-        render_mode: str | None = None,
-    ) -> None:
-        dataset = countdown_dataset(source, split=split, settings=settings, difficulty=difficulty, prompt_format=prompt_format, seed=seed)
-        super().__init__(dataset, group_size=group_size, shaper=shaper, shaper_kwargs=shaper_kwargs, mode=mode, render_mode=render_mode)
+    make_dataset = staticmethod(countdown_dataset)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from ..datasets.knights_and_knaves import KnightsAndKnavesSettings, knights_and_knaves_dataset
+from ..datasets.knights_and_knaves import knights_and_knaves_dataset
+from ..datasets.problem import Dataset
 from ..env import GroupEnv
-from ..shapers.base import Shaper
 
 
 class KnightsAndKnavesEnv(GroupEnv):
@@ -61,6 +60,7 @@ class KnightsAndKnavesEnv(GroupEnv):
         shaper: Name of a registered shaper, a shaper, or None for no shaping.
         shaper_kwargs: Options of the named shaper.
         mode: "lenient" or "strict".
+        order: "random" (with replacement), "shuffle" (each problem once an epoch) or "sequential".
         seed: Root seed of the generator: which problems there are. Which of them come first is up to ``reset(seed=...)``.
         render_mode: "ansi" or None.
 
@@ -68,27 +68,12 @@ class KnightsAndKnavesEnv(GroupEnv):
         v0: first version.
     """
 
-    def __init__(
-        self,
-        *,
-        group_size: int = 8,
-        source: Any = "generator",
-        split: str = "train",
-        settings: KnightsAndKnavesSettings | Mapping[str, Any] | None = None,
-        difficulty: str | None = None,
-        prompt_format: str = "logic_rl",
-        shaper: Shaper | str | None = "setpo",
-        shaper_kwargs: Mapping[str, Any] | None = None,
-        mode: str = "lenient",
-        seed: int = 0,
-        render_mode: str | None = None,
-    ) -> None:
-        if mode == "strict" and prompt_format == "mem_kk":
+    make_dataset = staticmethod(knights_and_knaves_dataset)
+
+    def __init__(self, dataset: Dataset | None = None, *, mode: str = "lenient", **arguments: Any) -> None:
+        if mode == "strict" and arguments.get("prompt_format") == "mem_kk":
             raise ValueError(
                 "expected mode='lenient' with prompt_format='mem_kk', got 'strict', which counts answers in tags and boxes only: "
                 "no completion that keeps to the prompt would be rewarded"
             )
-        dataset = knights_and_knaves_dataset(
-            source, split=split, settings=settings, difficulty=difficulty, prompt_format=prompt_format, seed=seed
-        )
-        super().__init__(dataset, group_size=group_size, shaper=shaper, shaper_kwargs=shaper_kwargs, mode=mode, render_mode=render_mode)
+        super().__init__(dataset, mode=mode, **arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, ClassVar
 
 from ..datasets.problem import Dataset
@@ -43,7 +42,7 @@ class QuestionEnv(GroupEnv):
             .parquet) or folder with the columns of any of these copies; a ``datasets.Dataset``; or a data set of ``Problem``.
         split: None is "train" where the source has it, else its only split. All rows of a file are used.
         prompt_format: See above.
-        group_size, shaper, shaper_kwargs, mode, system_prompt, render_mode: As :class:`~setpo_envs.env.GroupEnv`.
+        group_size, shaper, shaper_kwargs, mode, order, system_prompt, render_mode: As :class:`~setpo_envs.env.GroupEnv`.
 
     A row without a question, or with a gold answer that the verifier cannot use, is left out: ``dataset.left_out`` names it, and a
     warning counts them. To make several environments over one data set, load it once and pass ``source=env.unwrapped.dataset``.
@@ -60,11 +59,12 @@ class QuestionEnv(GroupEnv):
         """The problems, with the arguments of the environment that concern them."""
         return load(cls.table, source, split=split, prompt_format=prompt_format)
 
-    def __init__(self, *, mode: str = "lenient", system_prompt: str | None = None, **options: Any) -> None:
-        if mode == "strict" and options.get("prompt_format") == "plain" and system_prompt is None:
+    def __init__(
+        self, dataset: Dataset | None = None, *, mode: str = "lenient", system_prompt: str | None = None, **arguments: Any
+    ) -> None:
+        if mode == "strict" and arguments.get("prompt_format") == "plain" and system_prompt is None:
             raise ValueError(
                 "expected a prompt_format that asks for a marked answer, or a system_prompt that does, got prompt_format='plain' "
                 "with mode='strict', in which no answer without a box, an answer tag or #### counts"
             )
-        data = {name: options.pop(name) for name in inspect.signature(self.make_dataset).parameters if name in options}
-        super().__init__(self.make_dataset(**data), mode=mode, system_prompt=system_prompt, **options)
+        super().__init__(dataset, mode=mode, system_prompt=system_prompt, **arguments)
