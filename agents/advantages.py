@@ -45,6 +45,24 @@ def maxrl(rewards_NG: ArrayLike) -> Array:
 BASE_ADVANTAGES: dict[str, Callable[[ArrayLike], Array]] = {"grpo": grpo, "dr_grpo": dr_grpo, "rloo": rloo, "maxrl": maxrl}
 
 
+def among_valid(base: Callable[[ArrayLike], Array], rewards_NG: ArrayLike, valid_NG: ArrayLike) -> Array:
+    """``base`` of the members with a verdict (``valid_NG`` (N, G) bool), as if their group had no others; zero for those without one.
+
+    A time-out or a failed verifier says nothing about a completion, so it must neither be punished nor move the group's baseline.
+    A single valid member has nothing to be compared with: zero.
+    """
+    rewards, valid = np.asarray(rewards_NG, dtype=np.float64), np.asarray(valid_NG, dtype=bool)
+    if valid.all():
+        return base(rewards)
+    advantages = np.zeros_like(rewards)
+    whole = valid.all(axis=1)
+    if whole.any():
+        advantages[whole] = base(rewards[whole])
+    for n in np.flatnonzero(~whole & (valid.sum(axis=1) > 1)):
+        advantages[n, valid[n]] = base(rewards[n : n + 1, valid[n]])[0]
+    return advantages
+
+
 def combine(base_NG: ArrayLike, credits_NG: ArrayLike, coefficient: float, weights_NG: ArrayLike = 1.0) -> Array:
     """A = w * base(r') + coefficient * c: how every set shaper meets every base advantage.
 

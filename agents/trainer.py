@@ -23,7 +23,7 @@ import setpo_envs
 from setpo_verifiers import VerifierPool
 
 from . import checkpoint
-from .advantages import BASE_ADVANTAGES, combine, shaping_ratio
+from .advantages import BASE_ADVANTAGES, among_valid, combine, shaping_ratio
 from .jsonl import append_lines, keep_lines
 from .losses import CLIP, LOSSES, kl_k3, sequence_mean
 from .policies.tiny import TinyConfig, TinyPolicy
@@ -157,8 +157,9 @@ class Trainer:
             pool=self.pool,
         )
         start = time.perf_counter()
-        base_NG = BASE_ADVANTAGES[config.base_advantage](batch.groups.shaped_rewards)
-        advantages_NG = combine(base_NG, batch.groups.credits, config.credit_coefficient, batch.groups.weights)
+        valid_NG = batch.groups.valid
+        base_NG = among_valid(BASE_ADVANTAGES[config.base_advantage], batch.groups.shaped_rewards, valid_NG)
+        advantages_NG = combine(base_NG, batch.groups.credits, config.credit_coefficient, batch.groups.weights) * valid_NG
         update = self.update(batch, torch.as_tensor(advantages_NG, dtype=torch.float32))
         self.step += 1
         batch.seconds["update"] = time.perf_counter() - start

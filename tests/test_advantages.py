@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from setpo_agents.advantages import BASE_ADVANTAGES, combine, dr_grpo, grpo, maxrl, rloo, shaping_ratio
+from setpo_agents.advantages import BASE_ADVANTAGES, among_valid, combine, dr_grpo, grpo, maxrl, rloo, shaping_ratio
 from setpo_envs.shapers.setpo import setpo_credits
 
 REWARDS = np.array([[1.0, 1, 1, 1, 0, 0]])
@@ -53,3 +53,15 @@ def test_equal_to_verl(oracle):
                     np.testing.assert_allclose(ours(rewards[rows][None])[0], expected, rtol=2e-4, atol=2e-6)
                     compared += 1
     assert compared > 500
+
+
+@pytest.mark.parametrize("name", BASE_ADVANTAGES)
+def test_members_without_a_verdict_are_left_out_of_their_group(name):
+    base = BASE_ADVANTAGES[name]
+    rewards = np.array([[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
+    valid = np.array([[True] * 4, [True, True, True, False], [False, True, False, False]])
+    advantages = among_valid(base, rewards, valid)
+    assert (advantages[0] == base(rewards[:1])[0]).all()
+    assert advantages[1].tolist() == [*base([[1.0, 0.0, 1.0]])[0], 0.0]
+    assert not advantages[2].any()
+    assert (among_valid(base, rewards, np.ones_like(valid)) == base(rewards)).all()
