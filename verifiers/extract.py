@@ -18,9 +18,11 @@ import re
 from .prose import statement
 
 MODES = ("lenient", "strict")
+MAX_BOX = 20_000  # characters of a box behind its first blanks; a longer one counts as not closed
 MAX_BRACES = 10_000  # a box with more braces counts as not closed
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # \{ and \} are characters, not grouping
+_BLANKS = re.compile(r"\s*")
 _LINE = re.compile(r"[ \t]*\n?([^\n]*)")
 _RUN_ON = re.compile(
     r"\n[ \t#*]{0,9}(?:(?:Question|Q|Problem|Exercise|Human|User|Student|Instruction)\s*\d*\s*\**:|"
@@ -149,7 +151,9 @@ def _last_box(text: str, start: int = 0) -> tuple[int, int] | None:
         return None
     opened = text.index("{", opened) + 1
     depth = 1
-    for count, brace in enumerate(_BRACE.finditer(text, opened)):
+    blanks = _BLANKS.match(text, opened)
+    limit = (blanks.end() if blanks else opened) + MAX_BOX
+    for count, brace in enumerate(_BRACE.finditer(text, opened, limit)):
         if count == MAX_BRACES:
             break
         depth += (brace[0] == "{") - (brace[0] == "}")
