@@ -3,10 +3,13 @@
 from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, register, registry, resolve_shaper
 from .controls import Shuffled
 from .length import Overlong
+from .passk import PKPO, PassKTraining
 from .setpo import SetPO, set_diversity, setpo_credits
 
 __all__ = [
     "Overlong",
+    "PKPO",
+    "PassKTraining",
     "SetPO",
     "Shaper",
     "ShaperWrapper",
