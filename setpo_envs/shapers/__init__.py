@@ -4,9 +4,11 @@ from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, reg
 from .controls import Shuffled
 from .length import Overlong
 from .passk import PKPO, PassKTraining
+from .quality import Darling
 from .setpo import SetPO, set_diversity, setpo_credits
 
 __all__ = [
+    "Darling",
     "Overlong",
     "PKPO",
     "PassKTraining",
