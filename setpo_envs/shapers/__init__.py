@@ -2,12 +2,22 @@
 
 from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, register, registry, resolve_shaper
 from .controls import Shuffled
+from .exploration import BatchExploration, UCBExploration
+from .frequency import EDAS, GAPO, IPS, MaDRL, PolyEPO, RarityAware
 from .length import Overlong
 from .passk import PKPO, PassKTraining
 from .quality import Darling
 from .setpo import SetPO, set_diversity, setpo_credits
 
 __all__ = [
+    "RarityAware",
+    "PolyEPO",
+    "MaDRL",
+    "IPS",
+    "GAPO",
+    "EDAS",
+    "UCBExploration",
+    "BatchExploration",
     "Darling",
     "Overlong",
     "PKPO",
