@@ -147,7 +147,7 @@ def test_edas_by_hand():
 
 def naive_poly_epo(rewards, labels, k):
     sets = list(combinations(range(len(rewards)), k))
-    f = [sum(rewards[i] for i in chosen) / k * len({labels[i] for i in chosen}) / k for chosen in sets]
+    f = [sum(rewards[i] for i in chosen) / k * len({labels[i] for i in chosen} - {-1}) / k for chosen in sets]
     mean = sum(f) / len(f)
     return [np.mean([value for value, chosen in zip(f, sets) if i in chosen]) - mean for i in range(len(rewards))]
 
@@ -155,11 +155,16 @@ def naive_poly_epo(rewards, labels, k):
 @pytest.mark.parametrize("k", [1, 2, 4, 7])
 def test_poly_epo_is_what_subsets_say(k):
     for size in (7, 8):
-        labels, rewards = RNG.integers(0, 4, (10, size)), RNG.integers(0, 2, (10, size)) * RNG.choice([1, 0.3], (10, size))
-        labels[0], rewards[1] = np.arange(size), 1
+        labels, rewards = RNG.integers(-1, 4, (10, size)), RNG.integers(0, 2, (10, size)) * RNG.choice([1, 0.3], (10, size))
+        labels[0], labels[1], rewards[2] = np.arange(size), -1, 1
         expected = [naive_poly_epo(*rows, k) for rows in zip(rewards, labels)]
         np.testing.assert_allclose(poly_epo_advantages(rewards, labels, k), expected, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(poly_epo_advantages(rewards, labels, 1), dr_grpo(rewards), atol=1e-14)
+
+
+def test_poly_epo_of_single_members_is_dr_grpo():
+    np.testing.assert_allclose(poly_epo_advantages(RIGHT, LABELS, 1), dr_grpo(RIGHT), atol=1e-14)
+    # by hand: G = 3, k = 2, modes a, a, none; r = 1, 0, 0; f = 1/4 for {1,2} and {1,3}, 0 for {2,3}
+    np.testing.assert_allclose(poly_epo_advantages([[1, 0, 0]], [[0, 0, -1]], 2), [[1 / 12, -1 / 24, -1 / 24]], atol=1e-15)
 
 
 @pytest.mark.parametrize("power", [0, 0.5, 1, 2])
@@ -274,7 +279,7 @@ def test_order_of_members_does_not_matter(name):
     [
         ("ips", {"floor": 2}, "floor between 0 and 1"),
         ("rarity", {"power": -1}, "power of at least 0"),
-        ("edas", {"kappa": 0}, "kappa > 0"),
+        ("edas", {"kappa": 1}, "kappa > 1"),
         ("poly_epo", {"k": 0}, "integer of at least 1, got 0"),
         ("ucb_exploration", {"variant": "con"}, "choose one of ucb, mean, constant"),
     ],

@@ -162,9 +162,9 @@ class EDAS:
     Known from the README of the authors' repository.
 
     Args:
-        alpha: .4; the README's default is .2.
-        beta: .2; .3 with DAPO.
-        kappa: The advantage changes by at most its size over kappa; above 0.
+        alpha: .4 in the paper; the released code's default is .2.
+        beta: .2 in the paper; .3 with DAPO.
+        kappa: The advantage changes by at most its size over kappa; above 1, so that it keeps its sign.
     """
 
     alpha: float = 0.4
@@ -173,8 +173,8 @@ class EDAS:
     base_advantage = "grpo"
 
     def __post_init__(self) -> None:
-        if not (self.alpha >= 0 and self.beta >= 0 and self.kappa > 0):
-            raise ValueError(f"expected alpha >= 0, beta >= 0 and kappa > 0, got {self.alpha!r}, {self.beta!r} and {self.kappa!r}")
+        if not (self.alpha >= 0 and self.beta >= 0 and self.kappa > 1):
+            raise ValueError(f"expected alpha >= 0, beta >= 0 and kappa > 1, got {self.alpha!r}, {self.beta!r} and {self.kappa!r}")
 
     def __call__(self, groups: Groups, rng: np.random.Generator) -> Shaping:
         wrong_NG = groups.valid & (groups.status != Status.CORRECT)
@@ -234,12 +234,13 @@ def madrl_advantages(modes_NG: np.ndarray, target_NG: np.ndarray, members_NG: np
 class PolyEPO:
     """Poly-EPO (arXiv 2604.17654): the value of the sets that a member is in, less that of all sets.
 
-    f(S) = mean reward of S times diversity of S over all subsets S of k members; A_i = mean of f over the S that contain i, less
-    the mean of f over all S. Stage: credit, in place of the base advantage (weights are 0), to be used with coefficient 1.
+    f(S) = mean reward of S times d(S)/k over all subsets S of k members, d(S) the number of distinct strategies in S, degenerate
+    completions not counted; A_i = mean of f over the S that contain i, less the mean of f over all S. Stage: credit, in place of the
+    base advantage (weights are 0), to be used with coefficient 1.
 
-    Known from secondary sources, which leave diversity(S) open; the paper has strategies judged by a language model. Here it is the
-    number of distinct modes in S over k, this repository's choice: an answer counts whether right or wrong, all members without a
-    mode (or a verdict) as one. An all-wrong group gets zeros; an all-right one is trained towards rare modes.
+    Known from a third party's account of the paper's appendix A.1. There a language model names the strategies; here a strategy is a
+    mode, of a right or a wrong answer, and a completion without a mode (or a verdict) is degenerate. An all-wrong group gets zeros;
+    an all-right one is trained towards rare modes.
 
     Args:
         k: Size of the sets; the paper takes 4 of groups of 8. k = 1 is r - mean(r).
@@ -267,29 +268,34 @@ class PolyEPO:
 def poly_epo_advantages(rewards_NG: np.ndarray, modes_NG: np.ndarray, k: int = 4) -> np.ndarray:
     """Poly-EPO's advantages of N groups, (N, G) float64, in O(G^2) instead of a sum over C(G, k) subsets; see :class:`PolyEPO`.
 
-    k^2 f(S) is the sum of r_j over pairs of a member j and a mode m that are both in S. Among the subsets that contain i and j, or i
-    alone where j = i, those without a mode of n_m members that neither has are subsets of G - 2 - n_m others, or G - 1 - n_m.
+    ``modes_NG`` (N, G) int, -1 for no mode. k^2 f(S) is the sum of r_j over pairs of a member j and a mode m that are both in S.
+    Among the subsets that contain i and j, or i alone where j = i, those without a mode of n_m members that neither has are subsets
+    of G - 2 - n_m others, or G - 1 - n_m.
 
     Raises:
         ValueError: k is not between 1 and G.
     """
-    rewards_NG, counts_NG = np.asarray(rewards_NG, np.float64), outcome_counts(modes_NG)
+    rewards_NG, modes_NG = np.asarray(rewards_NG, np.float64), np.asarray(modes_NG)
     size = rewards_NG.shape[1]
     if not 1 <= k <= size:
         raise ValueError(f"expected k between 1 and the group size, {size}, got {k}")
-    every = comb(size - 1, k - 1)  # subsets that contain i
-    alone_C, pair_C = (
-        np.array([comb(size - held - c, k - held) / every if k >= held and size - held >= c else 0.0 for c in range(size + 1)])
-        for held in (1, 2)
-    )  # of these, the share that holds i (and j), and not a mode of c members
-    n_modes_N1 = (1.0 / counts_NG).sum(axis=1, keepdims=True)
-    own_NG = n_modes_N1 - (alone_C[counts_NG] / counts_NG).sum(axis=1, keepdims=True) + alone_C[counts_NG]
-    missed_NG = pair_C[counts_NG]
-    expected_N1 = n_modes_N1 * pair_C[0] - (missed_NG / counts_NG).sum(axis=1, keepdims=True)
-    total_N1 = rewards_NG.sum(axis=1, keepdims=True)
-    of_others_NG = (total_N1 - rewards_NG) * (expected_N1 + missed_NG) + (rewards_NG * missed_NG).sum(axis=1, keepdims=True)
-    same_NGG = np.asarray(modes_NG)[:, :, None] == np.asarray(modes_NG)[:, None, :]
+    has_mode_NG = modes_NG >= 0
+    counts_NG = np.maximum(outcome_counts(modes_NG, has_mode_NG), 1)
+    share_NG = has_mode_NG / counts_NG  # of its mode: sums over modes are sums of these
+    alone_NG, pair_NG = (_missing_share(size, k, held)[counts_NG] * has_mode_NG for held in (1, 2))
+    n_modes_N1 = share_NG.sum(axis=1, keepdims=True)
+    own_NG = n_modes_N1 - (alone_NG * share_NG).sum(axis=1, keepdims=True) + alone_NG  # E[d(S) | i in S]
+    # E[d(S) 1(j in S) | i in S] for two members of different modes is strangers + pair_i + pair_j; of one mode, pair_i counts once
+    strangers_N1 = n_modes_N1 * ((k - 1) / max(size - 1, 1)) - (pair_NG * share_NG).sum(axis=1, keepdims=True)
+    same_NGG = modes_NG[:, :, None] == modes_NG[:, None, :]
     of_mode_NG = (same_NGG * rewards_NG[:, None, :]).sum(axis=2)
-    of_others_NG -= of_mode_NG * missed_NG  # j in i's mode, and i itself: their shared mode was added twice
+    total_N1, weighted_N1 = (x.sum(axis=1, keepdims=True) for x in (rewards_NG, rewards_NG * pair_NG))
+    of_others_NG = (total_N1 - rewards_NG) * (strangers_N1 + pair_NG) + weighted_N1 - of_mode_NG * pair_NG
     values_NG = (rewards_NG * own_NG + of_others_NG) / k**2
     return values_NG - values_NG.mean(axis=1, keepdims=True)
+
+
+def _missing_share(size: int, k: int, held: int) -> np.ndarray:
+    """By n_m (size + 1,): of the subsets of k that hold i, the share that holds ``held`` given members, i among them, and no m."""
+    every = comb(size - 1, k - 1)
+    return np.array([comb(max(size - held - n, 0), k - held) / every if held <= k and n <= size - held else 0.0 for n in range(size + 1)])
