@@ -27,7 +27,7 @@ from setpo_verifiers import Status
 LABELS = np.array([[0, 0, 0, 1, 2, 3]])
 RIGHT = np.array([[1, 1, 1, 1, 0, 0]], bool)
 RNG = np.random.default_rng(0)
-FREQUENCY = ["gapo", "ips", "rarity", "edas", "madrl", "poly_epo", "batch_exploration", "ucb_exploration"]
+FREQUENCY = ["gapo", "ips", "rarity_aware", "edas", "madrl", "poly_epo", "batch_exploration", "ucb_exploration"]
 
 
 def groups_of(labels, right, status=None, n_modes=None):
@@ -73,8 +73,10 @@ def test_golden_vectors_through_the_registry():
 
     np.testing.assert_allclose(shaped("gapo", groups()).shaped_rewards[0], [0.75] * 3 + [1.25, -1, -1])  # L = 2 correct modes
     np.testing.assert_allclose(shaped("ips", groups()).shaped_rewards[0], [2] * 3 + [6, 0, 0])
-    np.testing.assert_allclose(shaped("rarity", groups()).weights[0], [0.739614] * 3 + [1.781157, 1, 1], atol=5e-7)
+    np.testing.assert_allclose(shaped("rarity_aware", groups()).weights[0], [0.739614] * 3 + [1.781157, 1, 1], atol=5e-7)
     np.testing.assert_allclose(shaped("batch_exploration", groups()).credits[0], [-1 / 3] * 3 + [0] * 3)
+    np.testing.assert_allclose(shaped("rarity_aware", groups(), power=1).weights[0], [2 / 3] * 3 + [2, 1, 1])
+    np.testing.assert_allclose(shaped("gapo", groups_of([[0, 0, 0]], [[1, 1, 1]])).shaped_rewards[0], [1, 1, 1])  # f = 1/L = 1
     known = groups_of(LABELS.tolist(), RIGHT, n_modes=4)
     np.testing.assert_allclose(shaped("gapo", known).shaped_rewards[0], [0.5] * 3 + [1, -1, -1])
     # q = 1/4 for the right ones and 0 for the two wrong ones: raw -.3, .5 and 0, mean -.4/6
@@ -180,8 +182,8 @@ def test_rarity_weights_have_mean_one_over_the_correct(power):
 
 
 def test_random_partition_deals_the_same_weights_to_other_correct_members():
-    plain = shaped("rarity", groups_of(LABELS.tolist(), RIGHT)).weights
-    draws = [shaped("rarity", groups_of(LABELS.tolist(), RIGHT), seed, random_partition=True).weights for seed in range(20)]
+    plain = shaped("rarity_aware", groups_of(LABELS.tolist(), RIGHT)).weights
+    draws = [shaped("rarity_aware", groups_of(LABELS.tolist(), RIGHT), seed, random_partition=True).weights for seed in range(20)]
     for weights in draws:
         np.testing.assert_allclose(np.sort(weights[0, :4]), np.sort(plain[0, :4]), rtol=1e-14)
         assert (weights[0, 4:] == 1).all()
@@ -227,6 +229,16 @@ def test_ucb_counts_what_came_before_by_problem_and_outcome():
     assert make_shaper("ucb_exploration") == make_shaper("ucb_exploration") and "seen" not in repr(shaper)
 
 
+def test_ucb_leaves_members_without_a_verdict_out():
+    shaper, status = make_shaper("ucb_exploration", variant="constant"), [[Status.CORRECT, Status.CORRECT, Status.TIMEOUT]]
+    first = groups_of([[0, 0, None]], None, status)
+    apply_shaper(first, shaper, RNG)
+    np.testing.assert_array_equal(first.credits, [[0, 0, 0]])  # all that have a verdict are right
+    again = groups_of([[0, 1, None]], [[1, 0, 0]])
+    apply_shaper(again, shaper, RNG)
+    np.testing.assert_allclose(again.credits, [[2**-0.5 - 0.5, 0.5, 0.5]])  # the time-out was not counted as "no answer"
+
+
 # --- groups at the edges ---
 
 
@@ -245,7 +257,7 @@ def test_mixed_outcomes_in_all_right_and_all_wrong_groups():
     assert signs == {
         "gapo": (1, 0),
         "ips": (1, 0),
-        "rarity": (0, 0),
+        "rarity_aware": (0, 0),
         "edas": (0, 0),
         "madrl": (1, 1),
         "poly_epo": (1, 0),
@@ -278,7 +290,7 @@ def test_order_of_members_does_not_matter(name):
     "name, options, message",
     [
         ("ips", {"floor": 2}, "floor between 0 and 1"),
-        ("rarity", {"power": -1}, "power of at least 0"),
+        ("rarity_aware", {"power": -1}, "power of at least 0"),
         ("edas", {"kappa": 1}, "kappa > 1"),
         ("poly_epo", {"k": 0}, "integer of at least 1, got 0"),
         ("ucb_exploration", {"variant": "con"}, "choose one of ucb, mean, constant"),
@@ -301,5 +313,5 @@ def test_shapers_leave_their_input_alone():
     groups = groups_of(labels.tolist(), right)
     modes = copy.deepcopy(groups.modes)
     for name in FREQUENCY:
-        shaped(name, groups, random_partition=True) if name == "rarity" else shaped(name, groups)
+        shaped(name, groups, random_partition=True) if name == "rarity_aware" else shaped(name, groups)
         np.testing.assert_array_equal(groups.modes, modes)

@@ -103,7 +103,7 @@ def ips_rewards(rewards_NG: np.ndarray, modes_NG: np.ndarray, members_NG: np.nda
 # --- weights -------------------------------------------------------------------------------------------------------
 
 
-@register("rarity")
+@register("rarity_aware")
 @dataclass(frozen=True)
 class RarityAware:
     """Rarity-aware credit of Cue-GRPO (arXiv 2608.03467): the advantage of correct members times w_i, which favours rare modes.

@@ -86,7 +86,7 @@ def darling_factors(similar_NGG: np.ndarray, members_NG: np.ndarray | None = Non
     linked_NGG = (similar_NGG | np.eye(size, dtype=bool)) & members_NG[:, :, None] & members_NG[:, None, :]
     n_N1 = members_NG.sum(axis=1, keepdims=True)
     sizes_NG = transitive_closure(linked_NGG).sum(axis=2)
-    return np.where(members_NG & (n_N1 > 1), np.maximum(_FLOOR, (n_N1 - sizes_NG) / np.maximum(n_N1 - 1, 1)), _FLOOR)
+    return np.where(members_NG, np.maximum(_FLOOR, (n_N1 - sizes_NG) / np.maximum(n_N1 - 1, 1)), _FLOOR)
 
 
 def transitive_closure(linked_NGG: np.ndarray) -> np.ndarray:
