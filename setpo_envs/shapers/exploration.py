@@ -47,8 +47,9 @@ class UCBExploration:
     of whose members (with a verdict) are correct. Else all-wrong and all-right groups get credits like any other.
 
     It remembers: N counts what this object was shown before the present call, per problem (task and id) and mode key. So one object
-    serves one training run; a copy or pickle takes the counts along, and environments of a vector have one object each. (Whether
-    the paper counts the present batch as well was not found; the bound by 1 says that N may be 0.)
+    serves one training run, and a run that is resumed without it counts anew. A copy or pickle takes the counts along; environments
+    of a vector have one object each. (Whether the paper counts the present batch as well was not found; its bound by 1 says that N
+    may be 0.)
 
     Args:
         variant: "ucb", "mean" (the paper's UCB-Mean; needs two members) or "constant" (UCB-Con).

@@ -2,8 +2,9 @@
 
 The outcome of a completion is its mode, the verifier's key of its answer; all members without a mode share one outcome, so that
 repeated non-answers are common and never rare. A member without a verdict (time-out, grader error) is in no count and is left
-neutral: it keeps its reward and weight and gets credit 0. Symbols: G members, n of them with a verdict, n_i of these with the
-outcome of member i (i among them), L valid outcomes, c correct members.
+neutral: it keeps its reward and weight and gets credit 0, which is its advantage where credits replace it. (Poly-EPO, whose sets
+need k members, counts it as wrong.) Symbols: G members, n of them with a verdict, n_i of these with the outcome of member i (i among
+them), L valid outcomes, c correct members.
 
 On a group of which every member is valid four of these are one method up to scale, after centring in the group:
 
