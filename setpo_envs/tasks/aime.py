@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..card import Card
 from ..datasets.maths import AIME
 from ..datasets.problem import Dataset
 from ..datasets.table import load
@@ -34,6 +35,13 @@ class AIMEEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`HuggingFaceH4/aime_2024`, `math-ai/aime25`; `year=`",
+        rows="30 a year",
+        verifier="`aime`",
+        licence="none stated; problems (c) MAA",
+        example={"source": "embedded"},
+    )
     table = AIME
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.maths import AMC
 from .questions import QuestionEnv
 
@@ -23,4 +24,11 @@ class AMCEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`math-ai/amc23`",
+        rows="test 40",
+        verifier="`math`",
+        licence="none stated; problems (c) MAA",
+        example={"source": "embedded"},
+    )
     table = AMC

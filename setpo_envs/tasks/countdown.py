@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.countdown import countdown_dataset
 from ..env import GroupEnv
 
@@ -65,4 +66,11 @@ class CountdownEnv(GroupEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="generated; `Jiayi-Pan/Countdown-Tasks-3to4`",
+        rows="as many as you like; train 490,364",
+        verifier="`countdown`",
+        licence="none needed; none stated",
+        example={},
+    )
     make_dataset = staticmethod(countdown_dataset)

@@ -8,8 +8,9 @@ from typing import Any
 from setpo_verifiers import TASKS
 from setpo_verifiers.maths import gold_text, verify_gsm8k, verify_math
 
+from ..card import Card
 from ..datasets.problem import Dataset
-from ..datasets.table import HubSet, Question, Table, is_hub_id, load
+from ..datasets.table import EMBEDDED, HubSet, Question, Table, is_hub_id, load
 from .questions import QuestionEnv
 
 
@@ -43,6 +44,14 @@ class DatasetEnv(QuestionEnv):
     Version history
         v0: first version.
     """
+
+    card = Card(
+        data="any data set of yours or the hub's",
+        rows="its own",
+        verifier="any",
+        licence="its own",
+        example={"source": str(EMBEDDED / "math_train.jsonl"), "answer": "solution"},
+    )
 
     @classmethod
     def make_dataset(

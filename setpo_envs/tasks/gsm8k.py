@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.maths import GSM8K
 from .questions import QuestionEnv
 
@@ -23,4 +24,11 @@ class GSM8KEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`openai/gsm8k`",
+        rows="train 7,473, test 1,319",
+        verifier="`gsm8k`",
+        licence="MIT",
+        example={"source": "embedded"},
+    )
     table = GSM8K

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..card import Card
 from ..datasets.knights_and_knaves import knights_and_knaves_dataset
 from ..datasets.problem import Dataset
 from ..env import GroupEnv
@@ -68,6 +69,13 @@ class KnightsAndKnavesEnv(GroupEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="generated; `K-and-K/knights-and-knaves`",
+        rows="as many as you like; train 6,200, test 700",
+        verifier="`knights_and_knaves`",
+        licence="none needed; CC-BY-NC-SA-4.0",
+        example={},
+    )
     make_dataset = staticmethod(knights_and_knaves_dataset)
 
     def __init__(self, dataset: Dataset | None = None, *, mode: str = "lenient", **arguments: Any) -> None:

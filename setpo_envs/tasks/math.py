@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..card import Card
 from ..datasets.maths import MATH, MATH500, MATH_SUBJECTS
 from ..datasets.problem import Dataset
 from ..datasets.table import load
@@ -38,6 +39,13 @@ class MATHEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`EleutherAI/hendrycks_math`, all seven subjects",
+        rows="train 7,500, test 5,000",
+        verifier="`math`",
+        licence="MIT",
+        example={"source": "embedded"},
+    )
     table = MATH
 
     @classmethod
@@ -72,4 +80,11 @@ class MATH500Env(MATHEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`HuggingFaceH4/MATH-500`",
+        rows="test 500",
+        verifier="`math`",
+        licence="MIT",
+        example={"source": "embedded"},
+    )
     table = MATH500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.maths import MINERVA
 from .questions import QuestionEnv
 
@@ -25,4 +26,11 @@ class MinervaEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`math-ai/minervamath`",
+        rows="test 272",
+        verifier="`math`",
+        licence="none stated; questions CC BY-NC-SA",
+        example={"source": "embedded"},
+    )
     table = MINERVA

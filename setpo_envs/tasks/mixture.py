@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from ..card import Card
 from ..datasets.mixture import MixtureDataset
 from ..env import GroupEnv
 
@@ -73,4 +74,11 @@ class MixtureEnv(GroupEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="those of its components, by default Countdown with 3 and with 4 numbers",
+        rows="theirs",
+        verifier="theirs",
+        licence="theirs",
+        example={},
+    )
     make_dataset = staticmethod(mixture_dataset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.maths import OLYMPIAD
 from .questions import QuestionEnv
 
@@ -28,4 +29,11 @@ class OlympiadEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`Hothan/OlympiadBench`, `OE_TO_maths_en_COMP`",
+        rows="train 674",
+        verifier="`olympiad`",
+        licence="Apache-2.0",
+        example={"source": "embedded"},
+    )
     table = OLYMPIAD
