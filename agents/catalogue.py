@@ -35,7 +35,10 @@ def env_class(env_id: str) -> type[GroupEnv]:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
             raise ValueError(f"expected MODULE:ID with a module that can be imported, got {env_id!r} ({error})") from error
-    entry_point = gym.spec(name).entry_point
+    try:
+        entry_point = gym.spec(name).entry_point
+    except gym.error.Error as error:
+        raise gym.error.UnregisteredEnv(f"{error} (setpo envs lists the ids of the suite)") from error
     found: Any = gym.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
     if not (isinstance(found, type) and issubclass(found, GroupEnv)):
         raise ValueError(f"expected a group environment, such as {', '.join(registered_ids()[:2])}, got {env_id!r}")
@@ -92,18 +95,18 @@ def _facts(env_id: str, env: type[GroupEnv]) -> Iterator[tuple[str, str]]:
     card = env.card
     parameter = inspect.signature(env.make_dataset).parameters.get("source")
     if parameter is not None:
-        yield "source", "yours" if parameter.default is None else f"{_json(parameter.default)} unless you say otherwise{_offline(env)}"
+        yield "source", "yours" if parameter.default is None else f"{_json(parameter.default)} by default{_offline(env)}"
     for name in ("data", "rows", "verifier", "licence"):
         yield name, getattr(card, name).replace("`", "")
     if card.example is not None:
         made: Any = gym.make(env_id, shaper=None, **card.example).unwrapped
-        first = made.dataset[0].prompt.lstrip().partition("\n")[0]
-        yield "prompt", first
+        first, *more = wrapped(made.dataset[0].prompt, " " * 16).split("\n")
+        yield "prompt", first.strip() + (" ..." if more else "")
 
 
 def _offline(env: type[GroupEnv]) -> str:
     source = (env.card.example or {}).get("source")
-    return f"; offline {_json(source)}" if source is not None else ""
+    return f"; {_json(source)} works offline" if source == "embedded" else ""
 
 
 def _field(name: str, text: str) -> str:

@@ -157,17 +157,24 @@ def _assignment(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # the reader has seen enough, as in setpo envs | head; the rest goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def envs(*, env_id: str | None) -> None:
     from . import catalogue
 
-    print("\n".join(catalogue.overview()) if env_id is None else catalogue.specification(env_id))
+    _print("\n".join(catalogue.overview()) if env_id is None else catalogue.specification(env_id))
 
 
 def show(*, env_id: str, index: int, source: str | None, **fields: Any) -> None:
     from .catalogue import example
 
     given = {} if source is None else {"source": source}
-    print(example(env_id, index, {**dict(map(_assignment, fields["set"])), **given}))
+    _print(example(env_id, index, {**dict(map(_assignment, fields["set"])), **given}))
 
 
 def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:

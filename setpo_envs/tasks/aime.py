@@ -15,6 +15,16 @@ from .questions import QuestionEnv
 class AIMEEnv(QuestionEnv):
     r"""AIME: the American Invitational Mathematics Examination, whose answers are integers from 0 to 999.
 
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/AIME-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{016}", "\\boxed{16}", "\\boxed{60}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
+
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
     Reward

@@ -8,7 +8,17 @@ from .questions import QuestionEnv
 
 
 class AMCEnv(QuestionEnv):
-    """AMC: problems of the American Mathematics Competition 12 of 2023, asked without their five choices.
+    r"""AMC: problems of the American Mathematics Competition 12 of 2023, asked without their five choices.
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/AMC-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{30}", "\\boxed{30\\text{ pens}}", "\\boxed{60}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 

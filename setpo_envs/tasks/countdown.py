@@ -10,6 +10,17 @@ from ..env import GroupEnv
 class CountdownEnv(GroupEnv):
     """Countdown: write an arithmetic expression over given numbers that equals a target.
 
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/Countdown-v0", group_size=3)
+        prompt, info = env.reset(options={"index": 0})  # 93 from 20, 93 and 20
+        _, reward, _, _, info = env.step(["<answer>93 + 20 - 20</answer>", "<answer>20 * 93 / 20</answer>", "<answer>93</answer>"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]  # the third leaves two numbers out
+        assert info["group"]["mode_keys"][0] != info["group"]["mode_keys"][1]  # two solutions
+
     Observation
         ``str``, the prompt. ``prompt_format="tinyzero"`` states task, rules and answer format in words and asks for the final
         expression in an ``<answer>`` tag; ``"terse"`` is ``1,2,5,7=05>`` (sorted numbers, two digits at least for the target),

@@ -13,6 +13,17 @@ from ..env import GroupEnv
 class KnightsAndKnavesEnv(GroupEnv):
     """Knights and Knaves: everybody always tells the truth or always lies; say from their statements who is what.
 
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/KnightsAndKnaves-v0", difficulty="easy", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        right = "<answer>Tomas is a pioneer, Amir is a laggard, Quentin is a pioneer</answer>"
+        _, reward, _, _, info = env.step([right, right.replace("Amir is a laggard", "Amir is a pioneer"), "no idea"])
+        assert info["group"]["rewards"].tolist() == [1.0, 0.0, 0.0]
+
     Observation
         ``str``, the prompt: the puzzle, then the answer format. ``prompt_format="logic_rl"`` asks for reasoning in a ``<think>`` tag
         and a numbered list in an ``<answer>`` tag; ``"mem_kk"`` for reasoning and a numbered list under ``CONCLUSION:``, which

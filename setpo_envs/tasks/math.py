@@ -13,7 +13,17 @@ from .questions import QuestionEnv
 
 
 class MATHEnv(QuestionEnv):
-    """MATH: competition problems in seven subjects and five levels (Hendrycks et al. 2021, "Measuring Mathematical Problem Solving").
+    r"""MATH: competition problems in seven subjects and five levels (Hendrycks et al. 2021, "Measuring Mathematical Problem Solving").
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/MATH-v0", source="embedded", subject="Algebra", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{7}", "\\boxed{x = 7}", "\\boxed{3.8}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
@@ -67,9 +77,19 @@ class MATHEnv(QuestionEnv):
 
 
 class MATH500Env(MATHEnv):
-    """MATH-500: the 500 problems of MATH's test split on which most results are published (Lightman et al. 2023).
+    r"""MATH-500: the 500 problems of MATH's test split on which most results are published (Lightman et al. 2023).
 
-    As :class:`MATHEnv`, whose arguments it takes, but
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/MATH500-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{18}", "\\boxed{18.0}", "\\boxed{14}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
+
+    As :class:`MATHEnv`, whose arguments it takes, with other rows.
 
     Splits
         "test" only (500 rows); embedded: 14.

@@ -8,7 +8,17 @@ from .questions import QuestionEnv
 
 
 class MinervaEnv(QuestionEnv):
-    """Minerva: undergraduate problems from the sciences with a value, an expression or an equation as answer (Lewkowycz et al. 2022).
+    r"""Minerva: undergraduate problems from the sciences with a value, an expression or an equation as answer (Lewkowycz et al. 2022).
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/Minerva-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 1})
+        _, reward, _, _, info = env.step(["\\boxed{6.0 \\times 10^{-7}}", "\\boxed{6e-7 \\mathrm{~m}}", "\\boxed{1.7e6}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 

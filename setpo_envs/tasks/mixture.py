@@ -44,7 +44,22 @@ def mixture_dataset(components: Sequence[Mapping[str, Any]] = DEFAULT_COMPONENTS
 
 
 class MixtureEnv(GroupEnv):
-    """Several tasks in one environment: each episode is a group of one of them, drawn by weight.
+    r"""Several tasks in one environment: each episode is a group of one of them, drawn by weight.
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        components = [
+            {"id": "setpo/GSM8K-v0", "weight": 3, "kwargs": {"source": "embedded"}},
+            {"id": "setpo/AMC-v0", "weight": 1, "kwargs": {"source": "embedded"}},
+        ]
+        env = gym.make("setpo/Mixture-v0", components=components, group_size=3)
+        prompt, info = env.reset(options={"weights": [0, 1], "index": 16})  # only the second from now on; its first problem
+        assert info["component"] == 1
+        _, reward, _, _, info = env.step(["\\boxed{30}", "\\boxed{60}", "no idea"])
+        assert info["group"]["rewards"].tolist() == [1.0, 0.0, 0.0]
 
     Observation
         ``str``, the prompt of the component that was drawn.
