@@ -49,7 +49,8 @@ def overview() -> Iterator[str]:
     """Each registered environment in a few lines: its task, its card, and the first line of an example prompt."""
     for env_id in registered_ids():
         env = env_class(env_id)
-        yield f"{env_id}\n{wrapped(inspect.cleandoc(_own_doc(env)).partition(chr(10))[0].rstrip(':'), '  ')}"
+        summary = _own_doc(env).partition("\n\n")[0]
+        yield f"{env_id}\n{wrapped(' '.join(summary.split()), '  ')}"
         for name, text in _facts(env_id, env):
             yield _field(name, text)
         yield ""
@@ -58,7 +59,7 @@ def overview() -> Iterator[str]:
 def specification(env_id: str) -> str:
     """The docstring of the environment's class, followed by those of the classes that it builds on."""
     classes = [each for each in env_class(env_id).__mro__ if issubclass(each, GroupEnv) and each is not GroupEnv] or [GroupEnv]
-    return "\n\n\n".join(f"{each.__name__}\n{'-' * len(each.__name__)}\n{inspect.cleandoc(_own_doc(each))}" for each in classes)
+    return "\n\n\n".join(f"{each.__name__}\n{'-' * len(each.__name__)}\n{_own_doc(each)}" for each in classes)
 
 
 def example(env_id: str, index: int = 0, settings: Mapping[str, Any] | None = None) -> str:
@@ -88,7 +89,7 @@ def example(env_id: str, index: int = 0, settings: Mapping[str, Any] | None = No
 
 def _own_doc(env: type[GroupEnv]) -> str:
     """Not an inherited one, which would describe another environment."""
-    return env.__dict__.get("__doc__") or "(without a docstring)"
+    return inspect.cleandoc(env.__dict__.get("__doc__") or "(without a docstring)")
 
 
 def _facts(env_id: str, env: type[GroupEnv]) -> Iterator[tuple[str, str]]:

@@ -83,7 +83,8 @@ def items(text: str) -> Iterator[str]:
     for entry in re.split(r"\n(?=\S)", text):
         names, _, words = entry.partition(": ")
         shown = ", ".join(name if name == "..." else f"`{name}`" for name in names.split(", "))
-        yield f"- {shown}: {inline(re.sub(chr(10) + ' +', chr(10) + '  ', words))}"
+        indented = re.sub(r"\n +", "\n  ", words)
+        yield f"- {shown}: {inline(indented)}"
 
 
 def paragraphs(text: str) -> Iterator[str]:

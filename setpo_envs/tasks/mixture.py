@@ -56,7 +56,7 @@ class MixtureEnv(GroupEnv):
             {"id": "setpo/AMC-v0", "weight": 1, "kwargs": {"source": "embedded"}},
         ]
         env = gym.make("setpo/Mixture-v0", components=components, group_size=3)
-        prompt, info = env.reset(options={"weights": [0, 1], "index": 16})  # only the second from now on; its first problem
+        prompt, info = env.reset(options={"index": 16})  # there are 16 of GSM8K: this is the first of AMC
         assert info["component"] == 1
         _, reward, _, _, info = env.step(["\\boxed{30}", "\\boxed{60}", "no idea"])
         assert info["group"]["rewards"].tolist() == [1.0, 0.0, 0.0]
