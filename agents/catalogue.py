@@ -100,9 +100,16 @@ def _facts(env_id: str, env: type[GroupEnv]) -> Iterator[tuple[str, str]]:
     for name in ("data", "rows", "verifier", "licence"):
         yield name, getattr(card, name).replace("`", "")
     if card.example is not None:
-        made: Any = gym.make(env_id, shaper=None, **card.example).unwrapped
-        first, *more = wrapped(made.dataset[0].prompt, " " * 16).split("\n")
-        yield "prompt", first.strip() + (" ..." if more else "")
+        yield "prompt", _prompt_line(env_id, card.example)
+
+
+def _prompt_line(env_id: str, arguments: Mapping[str, Any]) -> str:
+    try:
+        made: Any = gym.make(env_id, shaper=None, **arguments).unwrapped
+    except (ValueError, TypeError, OSError, ImportError, gym.error.Error) as error:  # one that cannot be made must not hide the others
+        return f"none: {error}"
+    first, *more = wrapped(made.dataset[0].prompt, " " * 16).split("\n")
+    return first.strip() + (" ..." if more else "")
 
 
 def _offline(env: type[GroupEnv]) -> str:

@@ -150,7 +150,9 @@ def _json_object(text: str) -> dict[str, Any]:
 
 def _assignment(text: str) -> tuple[str, Any]:
     """NAME=JSON as (name, value); a bare word is a string."""
-    name, _, value = text.partition("=")
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"expected --set NAME=JSON, got {text!r}")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:

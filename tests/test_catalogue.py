@@ -126,6 +126,7 @@ def test_without_the_library_datasets(monkeypatch, capsys):
         (["show", "setpo/Countdown-v0", "--index", "-1"], "expected an integer index of at least 0"),
         (["show", "setpo/Countdown-v0", "--set", "colour=1"], "unexpected keyword argument 'colour' of CountdownEnv"),
         (["show", "setpo/AMC-v0", "--source", "embedded", "--set", "split=train"], "has only the split 'test'"),
+        (["show", "setpo/AMC-v0", "--set", "split"], "expected --set NAME=JSON, got 'split'"),
         (["show", "setpo/Dataset-v0"], "expected source: a hub id, a path"),
     ],
 )
@@ -175,6 +176,13 @@ def test_an_environment_of_somebody_else_without_card_or_docstring(monkeypatch, 
     assert main(["show", "their_package:mine/Chess-v0"]) == 0
     printed = capsys.readouterr().out
     assert 'gold      {"move": "e4"}' in printed and "no sample" in printed and "reward" not in printed
+
+
+def test_an_environment_that_cannot_be_made_hides_no_other(monkeypatch, capsys):
+    monkeypatch.setattr(catalogue.env_class("setpo/AMC-v0"), "card", Card(example={"source": "no_such_file.jsonl"}))
+    assert main(["envs"]) == 0
+    printed = capsys.readouterr().out
+    assert "prompt    none: there is no file no_such_file.jsonl" in printed and "setpo/Mixture-v0" in printed
 
 
 # ---- right completions
