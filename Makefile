@@ -9,13 +9,13 @@ ARGS ?=
 # One thread a process: two torch threads beside another busy process run slower than one.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install test demo study lint format types-links test-lowest test-verl check-coexistence clean
+.PHONY: help install test demo study lint format pages types-links test-lowest test-verl check-coexistence clean
 
 help:
 	@echo "make test    ruff, mypy and the test suite"
 	@echo "make demo    train and compare GRPO, GSPO and their SetPO variants on Countdown (minutes, CPU)"
 	@echo "make study   the same over paired seeds, with controls and baselines (hours, resumable)"
-	@echo "make lint | format | test-lowest | test-verl | check-coexistence | clean"
+	@echo "make lint | format | pages | test-lowest | test-verl | check-coexistence | clean"
 
 install: $(STAMP)
 
@@ -45,6 +45,10 @@ lint: $(STAMP) types-links
 format: $(STAMP)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# docs/environments/ and the table in README.md, from the docstrings and cards of the environments
+pages: $(STAMP)
+	$(BIN)/python scripts/environment_pages.py
 
 types-links:
 	@mkdir -p build/mypy

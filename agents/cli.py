@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f'setpo: this command needs {error.name}: pip install "setpo-envs[{extra}]"', file=sys.stderr)
         return 2
-    except (ValueError, OSError, TypeError, FloatingPointError, BrokenExecutor, gym.error.Error) as error:
+    except (ValueError, OSError, TypeError, ImportError, FloatingPointError, BrokenExecutor, gym.error.Error) as error:
         if os.environ.get("SETPO_DEBUG"):
             raise
         print(f"setpo: {error}", file=sys.stderr)
@@ -59,6 +59,15 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--out", type=Path, default=Path("runs/study"), help="folder for everything that is made; started again, it goes on")
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     _add_sizes(p)
+
+    p = add("envs", envs, "List the environments, or print the specification of one.")
+    p.add_argument("env_id", nargs="?", metavar="ID", help="environment id; MODULE:ID imports the module that registers it")
+
+    p = add("show", show, "Show one problem: prompt, gold, metadata, and a right answer as the verifier judges it.")
+    p.add_argument("env_id", metavar="ID", help="environment id; MODULE:ID imports the module that registers it")
+    p.add_argument("--index", type=int, default=0, help="place of the problem in the data set")
+    p.add_argument("--source", help='short for --set source=..., such as "embedded", with which the questions work offline')
+    p.add_argument("--set", action="append", default=[], metavar="NAME=JSON", help="an argument of gym.make, such as split=test")
 
     p = add("report", report, "Draw the figures and the page of a demo or study folder again.")
     p.add_argument("out", type=Path, help="the folder")
@@ -139,6 +148,37 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
+def _assignment(text: str) -> tuple[str, Any]:
+    """NAME=JSON as (name, value); a bare word is a string."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"expected --set NAME=JSON, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # the reader has seen enough, as in setpo envs | head; the rest goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def envs(*, env_id: str | None) -> None:
+    from . import catalogue
+
+    _print("\n".join(catalogue.overview()) if env_id is None else catalogue.specification(env_id))
+
+
+def show(*, env_id: str, index: int, source: str | None, **fields: Any) -> None:
+    from .catalogue import example
+
+    given = {} if source is None else {"source": source}
+    _print(example(env_id, index, {**dict(map(_assignment, fields["set"])), **given}))
+
+
 def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
     _check_writable(out)
     from . import study as studies
@@ -195,17 +235,13 @@ def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
     from .study import ENV_KWARGS
     from .trainer import TrainConfig, Trainer
 
+    known = TrainConfig.__dataclass_fields__
     settings: dict[str, Any] = {"env_kwargs": {**ENV_KWARGS, "split": "train"}}
     for assignment in fields["set"]:
-        name, _, text = assignment.partition("=")
-        if name not in TrainConfig.__dataclass_fields__:
-            raise ValueError(
-                f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(TrainConfig.__dataclass_fields__)}), got {assignment!r}"
-            )
-        try:
-            settings[name] = json.loads(text)
-        except json.JSONDecodeError:
-            settings[name] = text  # a bare word is a string
+        name, value = _assignment(assignment)
+        if name not in known:
+            raise ValueError(f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(known)}), got {assignment!r}")
+        settings[name] = value
     single_thread()
     with _pool(verifiers) as pool:
         Trainer(TrainConfig(warm_start=warm_start, **settings), out, pool).run()

@@ -2,6 +2,7 @@
 
 import gymnasium
 
+from .card import Card
 from .completion import Completion
 from .env import GroupEnv
 from .group import Groups, verify_groups
@@ -25,4 +26,4 @@ for _id, _entry_point in ENVIRONMENTS.items():
     if _id not in gymnasium.registry:
         gymnasium.register(id=_id, entry_point=_entry_point)
 
-__all__ = ["ENVIRONMENTS", "Completion", "GroupEnv", "Groups", "verify_groups"]
+__all__ = ["ENVIRONMENTS", "Card", "Completion", "GroupEnv", "Groups", "verify_groups"]

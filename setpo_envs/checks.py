@@ -5,15 +5,49 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from setpo_verifiers import Status, verify
+from setpo_verifiers import TASKS, Status, verify
+from setpo_verifiers.countdown import verify_countdown
+from setpo_verifiers.knights_and_knaves import parse_roles, verify_knights_and_knaves
 
+from .datasets.countdown import problem_modes
 from .datasets.problem import Dataset, Problem, normalised
+from .prompts import with_article
+
+# what a prompt says of its answer format -> the answer in it
+_FORMATS = (("CONCLUSION:", "CONCLUSION:\n{}"), ("<answer>", "<answer>{}</answer>"), ("####", "#### {}"))
 
 
 def boxed_gold(problem: Problem) -> str | None:
     """The completion that declares the gold answer in a box; None where the gold is no text or number, but say a record."""
     gold = problem.gold
     return f"\\boxed{{{gold}}}" if isinstance(gold, (str, int, float)) and not isinstance(gold, bool) else None
+
+
+def right_completion(problem: Problem) -> str | None:
+    """A completion that declares a right answer, in the answer format that the prompt asks for; in a box where it asks for none.
+
+    The answer is the gold; for Countdown the first solution that the rules of the problem allow, for Knights and Knaves the role of
+    each person. None where there is no solution, more numbers than the solver takes, or a gold that is no text or number.
+    """
+    verifier = TASKS.get(problem.task)
+    if verifier is verify_countdown:
+        answer = _countdown_answer(problem)
+    elif verifier is verify_knights_and_knaves:
+        lines = [f"({n}) {name} is {with_article(role)}" for n, (name, role) in enumerate(parse_roles(problem.gold).roles, start=1)]
+        answer = "\n".join(lines)
+    else:
+        answer = None if boxed_gold(problem) is None else str(problem.gold)
+    if answer is None:
+        return None
+    return next((text for marker, text in _FORMATS if marker in problem.prompt), "\\boxed{{{}}}").format(answer)
+
+
+def _countdown_answer(problem: Problem) -> str | None:
+    try:
+        modes = problem_modes(problem)
+    except ValueError:
+        return None
+    return next((mode for mode in modes if verify(problem.task, mode, problem.gold, **problem.options).reward), None)
 
 
 def check_dataset(

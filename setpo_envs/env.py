@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
+from .card import Card
 from .datasets.mixture import MixtureDataset
 from .datasets.problem import Dataset, Problem, with_difficulty
 from .group import Groups, verify_groups
@@ -57,6 +58,8 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}
     make_dataset: ClassVar[Callable[..., Dataset]] = staticmethod(_no_dataset)
+    card: ClassVar[Card] = Card()
+    """The environment in a few words, for ``setpo envs`` and the tables of environments."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from tiny_run import make_warm_start
 
 from setpo_agents.cli import main
 
-COMMANDS = ("demo", "study", "report", "warm-start", "train", "eval", "rescore")
+COMMANDS = ("demo", "study", "envs", "show", "report", "warm-start", "train", "eval", "rescore", "verify")
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])

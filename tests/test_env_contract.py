@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env
 
 import setpo_envs
 from setpo_envs import Completion
-from setpo_envs.checks import boxed_gold, check_dataset
+from setpo_envs.checks import check_dataset, right_completion
 from setpo_envs.datasets import Problem
 from setpo_envs.datasets.table import EMBEDDED
 from setpo_envs.group import GROUP_FIELDS
@@ -108,23 +108,11 @@ def test_the_gold_modes_are_rewarded_whatever_the_shaper(env_id):
     for shaper in SHAPERS:
         env = make(env_id, group_size=3, shaper=shaper)
         env.reset(seed=0)
-        solution = solve_any(env.unwrapped.problem)
+        solution = right_completion(env.unwrapped.problem)
         _, reward, _, _, info = env.step([solution, solution, ""])
         assert reward == pytest.approx(2 / 3)
         assert info["group"]["status"].tolist() == [Status.CORRECT, Status.CORRECT, Status.NO_ANSWER]
         assert info["group"]["modes"].tolist() == [0, 0, -1]
-
-
-def solve_any(problem: Problem) -> str:
-    from setpo_envs.datasets.countdown import problem_modes
-
-    if problem.task == "countdown":
-        return f"<answer>{problem_modes(problem)[0]}</answer>"
-    if problem.task == "knights_and_knaves":
-        return f"<answer>{problem.metadata['modes'][0]}</answer>"
-    solution = boxed_gold(problem)
-    assert solution is not None, "say here how a problem of the new task is solved"
-    return solution
 
 
 @each_id
@@ -290,7 +278,7 @@ def test_vector_environments_have_arrays_N_G(env_id, vectorization, extra):
             assert single.reset(seed=seed)[0] == prompt
             problems.append(single.unwrapped.problem)
         assert list(infos["problem_id"]) == [problem.problem_id for problem in problems]
-        right = solve_any(problems[1])
+        right = right_completion(problems[1])
         _, rewards, terminated, truncated, infos = envs.step(
             (("a", "1+12345", "c"), (right, right, right), ("", "1+12345", Completion("", truncated=True)))
         )
@@ -311,7 +299,7 @@ def test_render_is_text_of_80_columns(env_id):
     env = make(env_id, group_size=3, render_mode="ansi")
     _, info = env.reset(seed=0)
     assert info["problem_id"] in env.render()
-    env.step(["x " * 200, "\x1b[2Jhidden\n" * 30, solve_any(env.unwrapped.problem)])
+    env.step(["x " * 200, "\x1b[2Jhidden\n" * 30, right_completion(env.unwrapped.problem)])
     shown = env.render()
     assert max(map(len, shown.split("\n"))) <= 80
     assert "correct" in shown and "no_answer" in shown and "more lines" in shown and "\x1b" not in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..card import Card
 from ..datasets.maths import AIME
 from ..datasets.problem import Dataset
 from ..datasets.table import load
@@ -13,6 +14,16 @@ from .questions import QuestionEnv
 
 class AIMEEnv(QuestionEnv):
     r"""AIME: the American Invitational Mathematics Examination, whose answers are integers from 0 to 999.
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/AIME-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{016}", "\\boxed{16}", "\\boxed{60}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
@@ -34,6 +45,13 @@ class AIMEEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`HuggingFaceH4/aime_2024`, `math-ai/aime25`; `year=`",
+        rows="30 a year",
+        verifier="`aime`",
+        licence="none stated; problems (c) MAA",
+        example={"source": "embedded"},
+    )
     table = AIME
 
     @classmethod

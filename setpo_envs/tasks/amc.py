@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.maths import AMC
 from .questions import QuestionEnv
 
 
 class AMCEnv(QuestionEnv):
-    """AMC: problems of the American Mathematics Competition 12 of 2023, asked without their five choices.
+    r"""AMC: problems of the American Mathematics Competition 12 of 2023, asked without their five choices.
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/AMC-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{30}", "\\boxed{30\\text{ pens}}", "\\boxed{60}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
@@ -23,4 +34,11 @@ class AMCEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`math-ai/amc23`",
+        rows="test 40",
+        verifier="`math`",
+        licence="none stated; problems (c) MAA",
+        example={"source": "embedded"},
+    )
     table = AMC

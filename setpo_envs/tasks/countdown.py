@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.countdown import countdown_dataset
 from ..env import GroupEnv
 
 
 class CountdownEnv(GroupEnv):
     """Countdown: write an arithmetic expression over given numbers that equals a target.
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/Countdown-v0", group_size=3)
+        prompt, info = env.reset(options={"index": 0})  # 93 from 20, 93 and 20
+        _, reward, _, _, info = env.step(["<answer>93 + 20 - 20</answer>", "<answer>20 * 93 / 20</answer>", "<answer>93</answer>"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]  # the third leaves two numbers out
+        assert info["group"]["mode_keys"][0] != info["group"]["mode_keys"][1]  # two solutions
 
     Observation
         ``str``, the prompt. ``prompt_format="tinyzero"`` states task, rules and answer format in words and asks for the final
@@ -65,4 +77,11 @@ class CountdownEnv(GroupEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="generated; `Jiayi-Pan/Countdown-Tasks-3to4`",
+        rows="as many as you like; train 490,364",
+        verifier="`countdown`",
+        licence="none needed; none stated",
+        example={},
+    )
     make_dataset = staticmethod(countdown_dataset)

@@ -8,16 +8,30 @@ from typing import Any
 from setpo_verifiers import TASKS
 from setpo_verifiers.maths import gold_text, verify_gsm8k, verify_math
 
+from ..card import Card
 from ..datasets.problem import Dataset
-from ..datasets.table import HubSet, Question, Table, is_hub_id, load
+from ..datasets.table import EMBEDDED, HubSet, Question, Table, is_hub_id, load
 from .questions import QuestionEnv
 
 
 class DatasetEnv(QuestionEnv):
-    """Any data set of questions and gold answers, yours or the hub's, in one call::
+    r"""Any data set of questions and gold answers, yours or the hub's, in one call.
 
-        gym.make("setpo/Dataset-v0", source="agentica-org/DeepScaleR-Preview-Dataset", question="problem", answer="answer")
-        gym.make("setpo/Dataset-v0", source="rows.jsonl", question="prompt", answer="reward_model.ground_truth", prompt_format="plain")
+    Example::
+
+        import json
+        import pathlib
+        import tempfile
+
+        import gymnasium as gym
+        import setpo_envs
+
+        path = pathlib.Path(tempfile.mkdtemp()) / "rows.jsonl"
+        path.write_text(json.dumps({"prompt": "What is 6 times 7?", "reward_model": {"ground_truth": "42"}}))
+        env = gym.make("setpo/Dataset-v0", source=str(path), question="prompt", answer="reward_model.ground_truth", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{42}", "\\boxed{6 \\cdot 7}", "\\boxed{41}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
@@ -30,7 +44,8 @@ class DatasetEnv(QuestionEnv):
         Yours, under its own licence.
 
     Args:
-        source: Hub id ``owner/name``, path of a file or folder, ``datasets.Dataset``, or a data set of ``Problem``.
+        source: Hub id ``owner/name``, such as ``agentica-org/DeepScaleR-Preview-Dataset``, path of a file or folder,
+            ``datasets.Dataset``, or a data set of ``Problem``.
         config: Configuration of the hub data set (or of a folder with a data set card).
         question: Column of the question: a text, or chat messages, of which the last one of the user is taken.
         answer: Column of the gold answer in any form that the verifier accepts. ``reward_model.ground_truth`` is a field in a
@@ -43,6 +58,14 @@ class DatasetEnv(QuestionEnv):
     Version history
         v0: first version.
     """
+
+    card = Card(
+        data="any data set of yours or the hub's",
+        rows="its own",
+        verifier="any",
+        licence="its own",
+        example={"source": str(EMBEDDED / "math_train.jsonl"), "answer": "solution"},
+    )
 
     @classmethod
     def make_dataset(

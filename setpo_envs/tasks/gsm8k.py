@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.maths import GSM8K
 from .questions import QuestionEnv
 
 
 class GSM8KEnv(QuestionEnv):
-    """GSM8K: word problems of grade-school arithmetic (Cobbe et al. 2021, "Training Verifiers to Solve Math Word Problems").
+    r"""GSM8K: word problems of grade-school arithmetic (Cobbe et al. 2021, "Training Verifiers to Solve Math Word Problems").
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/GSM8K-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["That leaves \\boxed{19}.", "#### 19", "\\boxed{84}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
@@ -23,4 +34,11 @@ class GSM8KEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`openai/gsm8k`",
+        rows="train 7,473, test 1,319",
+        verifier="`gsm8k`",
+        licence="MIT",
+        example={"source": "embedded"},
+    )
     table = GSM8K

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..card import Card
 from ..datasets.knights_and_knaves import knights_and_knaves_dataset
 from ..datasets.problem import Dataset
 from ..env import GroupEnv
@@ -11,6 +12,17 @@ from ..env import GroupEnv
 
 class KnightsAndKnavesEnv(GroupEnv):
     """Knights and Knaves: everybody always tells the truth or always lies; say from their statements who is what.
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/KnightsAndKnaves-v0", difficulty="easy", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        right = "<answer>Tomas is a pioneer, Amir is a laggard, Quentin is a pioneer</answer>"
+        _, reward, _, _, info = env.step([right, right.replace("Amir is a laggard", "Amir is a pioneer"), "no idea"])
+        assert info["group"]["rewards"].tolist() == [1.0, 0.0, 0.0]
 
     Observation
         ``str``, the prompt: the puzzle, then the answer format. ``prompt_format="logic_rl"`` asks for reasoning in a ``<think>`` tag
@@ -68,6 +80,13 @@ class KnightsAndKnavesEnv(GroupEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="generated; `K-and-K/knights-and-knaves`",
+        rows="as many as you like; train 6,200, test 700",
+        verifier="`knights_and_knaves`",
+        licence="none needed; CC-BY-NC-SA-4.0",
+        example={},
+    )
     make_dataset = staticmethod(knights_and_knaves_dataset)
 
     def __init__(self, dataset: Dataset | None = None, *, mode: str = "lenient", **arguments: Any) -> None:

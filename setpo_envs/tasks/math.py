@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..card import Card
 from ..datasets.maths import MATH, MATH500, MATH_SUBJECTS
 from ..datasets.problem import Dataset
 from ..datasets.table import load
@@ -12,7 +13,17 @@ from .questions import QuestionEnv
 
 
 class MATHEnv(QuestionEnv):
-    """MATH: competition problems in seven subjects and five levels (Hendrycks et al. 2021, "Measuring Mathematical Problem Solving").
+    r"""MATH: competition problems in seven subjects and five levels (Hendrycks et al. 2021, "Measuring Mathematical Problem Solving").
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/MATH-v0", source="embedded", subject="Algebra", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{7}", "\\boxed{x = 7}", "\\boxed{3.8}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
@@ -38,6 +49,13 @@ class MATHEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`EleutherAI/hendrycks_math`, all seven subjects",
+        rows="train 7,500, test 5,000",
+        verifier="`math`",
+        licence="MIT",
+        example={"source": "embedded"},
+    )
     table = MATH
 
     @classmethod
@@ -59,9 +77,19 @@ class MATHEnv(QuestionEnv):
 
 
 class MATH500Env(MATHEnv):
-    """MATH-500: the 500 problems of MATH's test split on which most results are published (Lightman et al. 2023).
+    r"""MATH-500: the 500 problems of MATH's test split on which most results are published (Lightman et al. 2023).
 
-    As :class:`MATHEnv`, whose arguments it takes, but
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/MATH500-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 0})
+        _, reward, _, _, info = env.step(["\\boxed{18}", "\\boxed{18.0}", "\\boxed{14}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
+
+    As :class:`MATHEnv`, whose arguments it takes, with other rows.
 
     Splits
         "test" only (500 rows); embedded: 14.
@@ -72,4 +100,11 @@ class MATH500Env(MATHEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`HuggingFaceH4/MATH-500`",
+        rows="test 500",
+        verifier="`math`",
+        licence="MIT",
+        example={"source": "embedded"},
+    )
     table = MATH500

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.maths import MINERVA
 from .questions import QuestionEnv
 
 
 class MinervaEnv(QuestionEnv):
-    """Minerva: undergraduate problems from the sciences with a value, an expression or an equation as answer (Lewkowycz et al. 2022).
+    r"""Minerva: undergraduate problems from the sciences with a value, an expression or an equation as answer (Lewkowycz et al. 2022).
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/Minerva-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 1})
+        _, reward, _, _, info = env.step(["\\boxed{6.0 \\times 10^{-7}}", "\\boxed{6e-7 \\mathrm{~m}}", "\\boxed{1.7e6}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`.
 
@@ -25,4 +36,11 @@ class MinervaEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`math-ai/minervamath`",
+        rows="test 272",
+        verifier="`math`",
+        licence="none stated; questions CC BY-NC-SA",
+        example={"source": "embedded"},
+    )
     table = MINERVA

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from ..card import Card
 from ..datasets.mixture import MixtureDataset
 from ..env import GroupEnv
 
@@ -43,7 +44,22 @@ def mixture_dataset(components: Sequence[Mapping[str, Any]] = DEFAULT_COMPONENTS
 
 
 class MixtureEnv(GroupEnv):
-    """Several tasks in one environment: each episode is a group of one of them, drawn by weight.
+    r"""Several tasks in one environment: each episode is a group of one of them, drawn by weight.
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        components = [
+            {"id": "setpo/GSM8K-v0", "weight": 3, "kwargs": {"source": "embedded"}},
+            {"id": "setpo/AMC-v0", "weight": 1, "kwargs": {"source": "embedded"}},
+        ]
+        env = gym.make("setpo/Mixture-v0", components=components, group_size=3)
+        prompt, info = env.reset(options={"index": 16})  # there are 16 of GSM8K: this is the first of AMC
+        assert info["component"] == 1
+        _, reward, _, _, info = env.step(["\\boxed{30}", "\\boxed{60}", "no idea"])
+        assert info["group"]["rewards"].tolist() == [1.0, 0.0, 0.0]
 
     Observation
         ``str``, the prompt of the component that was drawn.
@@ -73,4 +89,11 @@ class MixtureEnv(GroupEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="those of its components, by default Countdown with 3 and with 4 numbers",
+        rows="theirs",
+        verifier="theirs",
+        licence="theirs",
+        example={},
+    )
     make_dataset = staticmethod(mixture_dataset)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from ..card import Card
 from ..datasets.maths import OLYMPIAD
 from .questions import QuestionEnv
 
 
 class OlympiadEnv(QuestionEnv):
-    """OlympiadBench: open-ended olympiad mathematics in English, text only (He et al. 2024).
+    r"""OlympiadBench: open-ended olympiad mathematics in English, text only (He et al. 2024).
+
+    Example::
+
+        import gymnasium as gym
+        import setpo_envs
+
+        env = gym.make("setpo/Olympiad-v0", source="embedded", group_size=3)
+        prompt, info = env.reset(options={"index": 1})
+        right = "\\boxed{(7,42),(8,24),(9,18),(10,15),(12,12)}"
+        _, reward, _, _, info = env.step([right, "\\boxed{(12,12),(7,42),(8,24),(9,18),(10,15)}", "\\boxed{(12,12)}"])
+        assert info["group"]["rewards"].tolist() == [1.0, 1.0, 0.0]  # one of five answers is not enough
 
     Prompt, action, info and the common arguments: :class:`~setpo_envs.tasks.questions.QuestionEnv`. As the benchmark's own prompt
     does, ours adds the unit that the answer is wanted in and says where several answers are asked for.
@@ -28,4 +40,11 @@ class OlympiadEnv(QuestionEnv):
         v0: first version.
     """
 
+    card = Card(
+        data="`Hothan/OlympiadBench`, `OE_TO_maths_en_COMP`",
+        rows="train 674",
+        verifier="`olympiad`",
+        licence="Apache-2.0",
+        example={"source": "embedded"},
+    )
     table = OLYMPIAD
