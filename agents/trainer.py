@@ -113,6 +113,11 @@ class Trainer:
         )
         names = "dataset", "shaper", "mode", "order"
         self.dataset, self.shaper, self.mode, self.order = (getattr(env.unwrapped, name) for name in names)
+        if getattr(self.shaper, "base_advantage", "") is None and not config.credit_coefficient:
+            raise ValueError(
+                f"expected a credit_coefficient above 0 (1.0 in its paper) with shaper={config.shaper!r}: its credits are the whole "
+                "advantage, and without them nothing is learned"
+            )
         self.policy = load_policy(Path(config.warm_start))
         # a warm start is the weights it holds, wherever the file is
         self.identity = {**_as_json(config), "warm_start": checkpoint.fingerprint(self.policy.state_dict())}
@@ -213,6 +218,7 @@ class Trainer:
             "policy": self.policy.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
+            "shaper": json.dumps(getattr(self.shaper, "state", None)),
             "rngs": json.dumps([rng.bit_generator.state for rng in (self.problem_rng, self.shaper_rng)]),
             "order": json.dumps(self.order.state),
         }
@@ -227,6 +233,8 @@ class Trainer:
             self.policy.load_state_dict(state["policy"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.generator.set_state(state["generator"])
+            if (remembered := json.loads(state["shaper"])) is not None:
+                self.shaper.state = remembered
             for rng, rng_state in zip((self.problem_rng, self.shaper_rng), json.loads(state["rngs"])):
                 rng.bit_generator.state = rng_state
             self.order.state = json.loads(state.get("order", "null")) or self.order.state  # none was saved by earlier versions

@@ -16,6 +16,7 @@ from tiny_run import SETPO, SPACE, config, make_warm_start
 from setpo_agents import checkpoint
 from setpo_agents.policies.tiny import TinyPolicy
 from setpo_agents.trainer import TrainConfig, Trainer, load_policy
+from setpo_envs.shapers import registry
 from setpo_verifiers import VerifierPool
 
 MIXTURE = [
@@ -112,6 +113,24 @@ def test_killed_runs_resume_to_the_same_weights(start, tmp_path):
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     assert_same_weights(weights(whole), weights(folder))
     assert metrics(whole) == metrics(folder)
+
+
+def test_what_a_shaper_remembers_is_resumed(start, tmp_path):
+    settings = config(start, shaper="ucb_exploration", shaper_kwargs={"variant": "ucb"}, credit_coefficient=0.5)
+    Trainer(settings, tmp_path / "whole").run()
+    Trainer(settings, tmp_path / "cut").run(until=2)
+    again = Trainer(settings, tmp_path / "cut")
+    assert again.shaper.state
+    again.run()
+    assert_same_weights(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
+    assert again.shaper.state == json.loads(checkpoint.load(tmp_path / "whole" / "checkpoint.pt")["shaper"])
+
+
+@pytest.mark.parametrize("name", [name for name, factory in registry().items() if getattr(factory, "base_advantage", "") is None])
+def test_a_shaper_that_is_the_whole_advantage_needs_its_coefficient(start, tmp_path, name):
+    with pytest.raises(ValueError, match=f"credit_coefficient above 0 .* shaper='{name}'"):
+        Trainer(config(start, shaper=name, shaper_kwargs={}, credit_coefficient=0.0), tmp_path)
+    Trainer(config(start, shaper=name, shaper_kwargs={}, credit_coefficient=1.0), tmp_path).run(until=1)
 
 
 def test_a_damaged_tail_of_the_log_is_repaired(start, tmp_path):

@@ -49,6 +49,10 @@ class Shaper(Protocol):
     An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are. A method
     ``before_verdicts(completions_NG) -> shaper``, if there is one, is called while worker processes verify: what it returns is
     applied in place of the shaper, says the same, and has computed what it can from the texts alone.
+
+    Two attributes say what the method's paper trains with: ``base_advantage``, a name among the agent's (None for a method whose
+    credits are the advantage itself, with weights of zero), and ``credit_coefficient``, lambda. A shaper that remembers what it was
+    shown has a settable property ``state`` of JSON values, which checkpoints keep.
     """
 
     def __call__(self, groups: Groups, rng: np.random.Generator, /) -> Shaping: ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def batch_exploration_credits(modes_NG: np.ndarray, members_NG: np.ndarray | Non
 
 
 @register("ucb_exploration")
-@dataclass(frozen=True)
+@dataclass
 class UCBExploration:
     """Historical exploration (arXiv 2509.06941): credit from b = min(1, N(x, a)^(-1/2)), N(x, a) past completions of x with outcome a.
 
@@ -47,8 +48,8 @@ class UCBExploration:
     of whose members (with a verdict) are correct. Else all-wrong and all-right groups get credits like any other.
 
     It remembers: N counts what this object was shown before the present call, per problem (task and id) and mode key. So one object
-    serves one training run, and a run that is resumed without it counts anew. A copy or pickle takes the counts along; environments
-    of a vector have one object each. (Whether the paper counts the present batch as well was not found; its bound by 1 says that N
+    serves one training run; ``state``, a copy and a pickle have the counts, and the trainer's checkpoints keep them. Environments of
+    a vector have one object each. (Whether the paper counts the present batch as well was not found; its bound by 1 says that N
     may be 0.)
 
     Args:
@@ -65,6 +66,16 @@ class UCBExploration:
     @property
     def min_group_size(self) -> int:
         return 2 if self.variant == "mean" else 1
+
+    @property
+    def state(self) -> list[list[Any]]:
+        """The counts, as JSON values."""
+        return [[*outcome, count] for outcome, count in self.seen.items()]
+
+    @state.setter
+    def state(self, state: list[list[Any]]) -> None:
+        self.seen.clear()
+        self.seen.update({(task, problem_id, key): count for task, problem_id, key, count in state})
 
     def __call__(self, groups: Groups, rng: np.random.Generator) -> Shaping:
         outcomes_NG = [
