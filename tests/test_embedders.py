@@ -5,7 +5,8 @@ import pytest
 from group_factory import make_groups
 
 from setpo_envs.completion import Completion
-from setpo_envs.embedders import _WINDOW, EMBEDDERS, embed, hash_ngrams, resolve_embedder
+from setpo_envs.embedders import EMBEDDERS, embed, hash_ngrams, resolve_embedder
+from setpo_envs.embedders.ngrams import _WINDOW
 from setpo_verifiers.expressions import features, mode_key
 
 
@@ -85,7 +86,7 @@ def test_ngram_takes_a_million_characters():
 
 def test_ngram_embeds_each_distinct_text_once(monkeypatch):
     seen = []
-    monkeypatch.setattr("setpo_envs.embedders.hash_ngrams", lambda texts: seen.append(list(texts)) or hash_ngrams(texts))
+    monkeypatch.setattr("setpo_envs.embedders.ngrams.hash_ngrams", lambda texts: seen.append(list(texts)) or hash_ngrams(texts))
     embeddings = embed(make_groups([["a", "b", "a"], ["b", "b", "c"]]), "ngram")
     assert seen == [["a", "b", "c"]]
     np.testing.assert_array_equal(embeddings.reshape(6, -1), hash_ngrams(list("ababbc")))
@@ -154,5 +155,7 @@ def test_a_callable_is_an_embedder():
 
 
 def test_unknown_embedder():
-    with pytest.raises(ValueError, match="unknown embedder 'bert': choose one of ngram, expression, policy"):
+    with pytest.raises(
+        ValueError, match="unknown embedder 'bert': choose one of ngram, expression, policy, tfidf, equations, transformers"
+    ):
         resolve_embedder("bert")

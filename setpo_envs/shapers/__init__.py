@@ -4,8 +4,19 @@ from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, reg
 from .controls import Shuffled
 from .length import Overlong
 from .setpo import SetPO, set_diversity, setpo_credits
+from .spectral import DRAGRPO, LogDet, Vendi, dra_rewards, logdet_credits, vendi_credits
+from .textual import DIVER, equational_diversity, textual_diversity
 
 __all__ = [
+    "DIVER",
+    "DRAGRPO",
+    "LogDet",
+    "Vendi",
+    "dra_rewards",
+    "equational_diversity",
+    "logdet_credits",
+    "textual_diversity",
+    "vendi_credits",
     "Overlong",
     "SetPO",
     "Shaper",

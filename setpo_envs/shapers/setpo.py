@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ..embedders import Embedder, embed, ngrams_of, resolve_embedder
+from ..embedders import EmbedderSpec, embed, ngrams_of, resolve_embedder
 from ..group import Groups
 from .base import Shaper, Shaping, register
 
@@ -193,7 +193,7 @@ class SetPO:
     small beside advantages of order one to change much.
 
     Args:
-        embedder: Name of an embedder (ngram, expression, policy) or a callable, see :mod:`setpo_envs.embedders`.
+        embedder: Name of an embedder, alone or with options, or a callable; see :mod:`setpo_envs.embedders`.
         kernel: "cosine_clamp" clamp(cos, 0, 1); "rbf" exp(-gamma |e_i - e_j|^2) of unit vectors; "equality_key" 1 for equal
             mode keys, else 0 (uses no embedder; all members without a mode count as one mode, so they are redundant).
         gamma: Of the rbf kernel, above 0.
@@ -213,7 +213,7 @@ class SetPO:
         ValueError: Unknown value of an option, or a gamma that is not above 0.
     """
 
-    embedder: str | Embedder = "ngram"
+    embedder: EmbedderSpec = "ngram"
     kernel: str = "cosine_clamp"
     gamma: float = 1.0
     g: str = "softlog"
