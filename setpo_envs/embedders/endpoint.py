@@ -91,7 +91,7 @@ class EndpointEmbedder(TextEmbedder):
             except urllib.error.HTTPError as error:
                 said = f"status {error.code}"
                 if error.code not in _RETRIED:
-                    detail = error.read(500).decode("utf-8", "replace")
+                    detail = _without_key(error.read(500).decode("utf-8", "replace"), request)
                     raise ValueError(f"{request.full_url} refused the request with {said}: {detail}") from None
                 asked = error.headers.get("Retry-After", "")
                 wait = min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else wait
@@ -100,6 +100,12 @@ class EndpointEmbedder(TextEmbedder):
             if attempt < self.retries:
                 time.sleep(wait)
         raise ConnectionError(f"no embeddings from {request.full_url} after {self.retries + 1} tries, the last with {said}")
+
+
+def _without_key(text: str, request: urllib.request.Request) -> str:
+    """Some servers repeat in a refusal the key that they were sent."""
+    key = (request.get_header("Authorization") or "").removeprefix("Bearer ")
+    return text.replace(key, "[key]") if key else text
 
 
 def _vectors(reply: bytes, count: int, url: str) -> np.ndarray:

@@ -97,8 +97,8 @@ class TransformersEmbedder(TextEmbedder):
                 ids[row, : len(ids_T[i])] = torch.tensor(ids_T[i])
                 mask[row, : len(ids_T[i])] = 1
             with torch.inference_mode():
-                hidden = network(input_ids=ids.to(network.device), attention_mask=mask.to(network.device)).last_hidden_state.float()
-            hidden, mask = hidden.cpu(), mask
+                output = network(input_ids=ids.to(network.device), attention_mask=mask.to(network.device))
+            hidden = output.last_hidden_state.float().cpu()
             if self.pooling == "mean":
                 pooled = (hidden * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
             else:

@@ -1,7 +1,7 @@
 """Set shapers: what turns the completions of a group into credits, shaped rewards or weights."""
 
 from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, register, registry, resolve_shaper
-from .controls import Shuffled
+from .controls import MeanMatched, RandomPartition, Shuffled
 from .length import Overlong
 from .setpo import SetPO, set_diversity, setpo_credits
 from .spectral import DRAGRPO, LogDet, Vendi, dra_rewards, logdet_credits, vendi_credits
@@ -11,6 +11,7 @@ __all__ = [
     "DIVER",
     "DRAGRPO",
     "LogDet",
+    "MeanMatched",
     "Vendi",
     "dra_rewards",
     "equational_diversity",
@@ -18,6 +19,7 @@ __all__ = [
     "textual_diversity",
     "vendi_credits",
     "Overlong",
+    "RandomPartition",
     "SetPO",
     "Shaper",
     "ShaperWrapper",
