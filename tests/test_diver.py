@@ -33,6 +33,14 @@ def test_textual_diversity_of_equal_short_and_empty_texts():
     np.testing.assert_allclose(textual_diversity(["x " * 500 + "a b c d e", "x " * 500 + "f g h i j"]), 0, atol=1e-12)  # cut at 1000
 
 
+def test_textual_diversity_takes_both_directions():
+    longer = np.prod([(5 / 6) ** 0.02, (4 / 5) ** 0.1, (3 / 4) ** 0.15, (2 / 3) ** 0.25, (1 / 2) ** 0.38])
+    shorter = np.exp(1 - 6 / 5)  # every n-gram of the shorter text is in the longer one
+    expected = 1 - (longer + shorter) / 2
+    np.testing.assert_allclose(textual_diversity(["a b c d e f", "a b c d e"]), expected)
+    np.testing.assert_allclose(textual_diversity(["a b c d e f", "a b c d e", "z"]), [(1 + expected) / 2] * 2 + [1])
+
+
 def test_formulas_and_equational_diversity():
     assert formulas(r"so \[a+b\] and \(c\) give $d$ or $$e$$, 3$") == {"a+b", "c", "d", "e"}
     assert formulas(r"\[a]b\] \(f(x)\) \[open $odd") == set()

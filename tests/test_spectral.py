@@ -113,7 +113,7 @@ def test_logdet_of_equal_and_orthogonal_completions():
     np.testing.assert_allclose(logdet_credits(np.eye(6)[None], 1e-3)[0], np.log(1.001), atol=1e-12)
     for regularizer in (1e-3, 1e-9):
         large = logdet_credits(np.ones((1, 300, 300)), regularizer)[0]
-        assert np.isfinite(large).all() and np.ptp(large) < 1e-5
+        np.testing.assert_allclose(large, np.log(regularizer * 300 / 299), atol=1e-3)
 
 
 def test_logdet_shaper_centres_and_pays_the_odd_one_out():
@@ -204,7 +204,7 @@ def test_unknown_options_are_named():
         make_shaper("vendi", kernel="cosines")
     with pytest.raises(ValueError, match="regularizer of at least 1e-9, got 0"):
         make_shaper("logdet", regularizer=0)
-    with pytest.raises(ValueError, match="gamma above 0, got -1"):
+    with pytest.raises(ValueError, match="finite gamma above 0, got -1"):
         make_shaper("dra_grpo", gamma=-1)
     with pytest.raises(ValueError, match="unknown embedder"):
         make_shaper("dra_grpo", embedder="bert")

@@ -21,6 +21,9 @@ from .cache import cached
 from .vectors import of_distinct
 
 
+_HOW = {"cache", "batch_size", "device", "timeout", "retries", "key_variable"}  # options on which no vector depends
+
+
 class TextEmbedder:
     """What embedders of texts alone share: each distinct text once, from the cache if there is one. Subclasses have ``encode``."""
 
@@ -39,7 +42,7 @@ class TextEmbedder:
 
     def _identity(self) -> str:
         """All that a vector depends on besides the text: options of the dataclass, and the files of a local model."""
-        options = {key: value for key, value in sorted(vars(self).items()) if key not in ("cache", "batch_size", "device")}
+        options = {key: value for key, value in sorted(vars(self).items()) if key not in _HOW}
         folder = Path(self.model)
         files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
         stamps = [(str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
@@ -160,8 +163,8 @@ def _transformers_model(model: str, device: str | None, dtype: str) -> tuple[Any
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-    network = transformers.AutoModel.from_pretrained(model, dtype=getattr(torch, dtype)).eval()
-    return tokenizer, network.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    network = transformers.AutoModel.from_pretrained(model).eval()
+    return tokenizer, network.to(device=device or ("cuda" if torch.cuda.is_available() else "cpu"), dtype=getattr(torch, dtype))
 
 
 @lru_cache(maxsize=2)

@@ -73,8 +73,8 @@ def vendi_credits(kernel_NGG: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _check_options(shaper: Any) -> None:
     if shaper.kernel not in KERNELS:
         raise ValueError(f"unknown kernel {shaper.kernel!r}: choose one of {', '.join(KERNELS)}")
-    if not (isinstance(shaper.gamma, (int, float)) and shaper.gamma > 0):
-        raise ValueError(f"expected gamma above 0, got {shaper.gamma!r}")
+    if not (isinstance(shaper.gamma, (int, float)) and 0 < shaper.gamma < np.inf):
+        raise ValueError(f"expected a finite gamma above 0, got {shaper.gamma!r}")
     resolve_embedder(shaper.embedder)
 
 
