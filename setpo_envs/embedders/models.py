@@ -20,7 +20,6 @@ from ..group import Groups
 from .cache import cached
 from .vectors import of_distinct
 
-
 _HOW = {"cache", "batch_size", "device", "timeout", "retries", "key_variable"}  # options on which no vector depends
 
 
