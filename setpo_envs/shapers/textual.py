@@ -26,16 +26,28 @@ def bleu_matrix(texts_G: Sequence[str], weights: Sequence[float] = BLEU_WEIGHTS)
     brevity_GG = np.exp(np.minimum(0.0, 1.0 - lengths_G[None, :] / np.maximum(lengths_G, 1)[:, None]))
     log_GG = np.zeros((len(words_G), len(words_G)))
     for n, weight in enumerate(weights, start=1):
-        numbers: dict[tuple[str, ...], int] = {}
-        grams_G = [[numbers.setdefault(tuple(words[k : k + n]), len(numbers)) for k in range(len(words) - n + 1)] for words in words_G]
-        counts_GV = np.zeros((len(words_G), max(1, len(numbers))), np.int64)
-        for row, grams in zip(counts_GV, grams_G):
-            np.add.at(row, grams, 1)
-        common_GG = np.stack([np.minimum(row, counts_GV).sum(axis=1) for row in counts_GV])
+        common_GG = _common_ngrams(words_G, n)
         precision_GG = common_GG / np.maximum(lengths_G - n + 1, 1)[:, None]
         with np.errstate(divide="ignore"):
             log_GG += weight * np.log(precision_GG)
     return brevity_GG * np.exp(log_GG)
+
+
+def _common_ngrams(words_G: Sequence[Sequence[str]], n: int) -> np.ndarray:
+    """(G, G): how many n-grams texts i and j have in common, each counted as often as both have it."""
+    numbers: dict[tuple[str, ...], int] = {}
+    grams = [numbers.setdefault(tuple(words[k : k + n]), len(numbers)) for words in words_G for k in range(len(words) - n + 1)]
+    sizes_G = np.array([max(0, len(words) - n + 1) for words in words_G])
+    size = max(1, len(numbers))
+    pairs, counts = np.unique(np.repeat(np.arange(len(words_G)) * size, sizes_G) + np.array(grams, np.int64), return_counts=True)
+    rows, columns = np.divmod(pairs, size)
+    shared = np.bincount(columns, minlength=size) > 1  # most n-grams are one text's own: left out, they cost nothing
+    kept = shared[columns]
+    counts_GV = np.zeros((len(words_G), int(shared.sum())), np.int64)
+    counts_GV[rows[kept], (np.cumsum(shared) - 1)[columns[kept]]] = counts[kept]
+    common_GG = np.stack([np.minimum(row, counts_GV).sum(axis=1) for row in counts_GV])
+    np.fill_diagonal(common_GG, sizes_G)
+    return common_GG
 
 
 def textual_diversity(texts_G: Sequence[str]) -> np.ndarray:
