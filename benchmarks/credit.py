@@ -1,11 +1,13 @@
-"""Time of the SetPO credit against the naive leave-one-out and against the bare product of embeddings. One thread.
+"""Time of set-level credit against the bare product of the embeddings, and accuracy of SetPO's. One thread.
 
     OMP_NUM_THREADS=1 python benchmarks/credit.py
 
-Prints medians in milliseconds. "ours" is kernel and credit, from embeddings (d = 384, float32) to credits (float64); "naive" is
-the credit alone, recomputed on every leave-one-out set from the same kernel with numpy (at G = 1024 measured on 8 removals and
-scaled to all 1024); "E @ E.T" is the product of the embeddings alone, which no method on a full kernel can do without;
-"difference" is the largest between ours and the naive credits.
+Every row goes from embeddings (d = 384, float32) to credits or shaped rewards (float64), so its kernel is in the time; "naive" is
+SetPO recomputed on every leave-one-out set as equations 3 and 4 stand (at larger G measured on a few removals and scaled to all).
+"E @ E.T" is the product of the embeddings alone, which no method on a full kernel can do without. Calls of one size are timed in
+turn, in blocks, so that another process slows all of them: printed are the median CPU milliseconds of a call, and the median over
+the turns of its ratio to the product. Last comes the largest difference of SetPO's credits from the definition in float64 on the
+same float32 kernel, relative to the credits' spread.
 """
 
 from __future__ import annotations
@@ -19,17 +21,31 @@ from collections.abc import Callable  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from setpo_envs.shapers.setpo import cosine_kernel, setpo_credits  # noqa: E402
+from setpo_envs.shapers import dra_rewards, logdet_credits, setpo_credits, vendi_credits  # noqa: E402
+from setpo_envs.shapers.setpo import cosine_kernel  # noqa: E402
+
+SIZES = ((1, 8), (1, 16), (1, 64), (1, 256), (1, 1024), (1, 4096), (64, 16))
+BAR = 2.5  # times E @ E.T that SetPO may take from G = 64 on, and at 64 x 16
 
 
-def median_ms(call: Callable[[], object], seconds: float = 1.5) -> float:
-    call()
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 3:
-        start = time.perf_counter()
+def blocks_ms(calls: dict[str, Callable[[], object]], seconds: float = 4.0) -> dict[str, np.ndarray]:
+    """CPU time of each call over blocks of about 5 ms; blocks of all calls in turn until ``seconds`` are over, at least three."""
+    repeats = {}
+    for name, call in calls.items():
         call()
-        times.append(time.perf_counter() - start)
-    return 1e3 * float(np.median(times))
+        start = time.process_time()
+        call()
+        repeats[name] = max(1, int(5e-3 / max(time.process_time() - start, 1e-6)))
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or min(map(len, times.values())) < 3:
+        for name, call in calls.items():
+            call()  # brings its own data and code into the cache
+            start = time.process_time()
+            for _ in range(repeats[name]):
+                call()
+            times[name].append(1e3 * (time.process_time() - start) / repeats[name])
+    return {name: np.array(values) for name, values in times.items()}
 
 
 def diversity(kernel_SS: np.ndarray) -> float:
@@ -49,22 +65,44 @@ def naive(kernel_NGG: np.ndarray, removals: int) -> np.ndarray:
     return credits
 
 
+def product(e: np.ndarray) -> np.ndarray:
+    return e @ e.swapaxes(1, 2)
+
+
 def main() -> None:
     rng = np.random.default_rng(0)
-    columns = ("ours", "its kernel", "E @ E.T", "naive", "naive/ours", "ours/E@E.T", "difference")
-    print(" " * 14 + "".join(f"{column:>12}" for column in columns))
-    for groups, size, removals in ((1, 16, 16), (64, 16, 16), (1, 256, 64), (1, 1024, 8)):
+    names = ("setpo", "dra_grpo", "logdet", "vendi", "naive")
+    print(" " * 15 + f"{'E @ E.T':>10}" + "".join(f"{name:>19}" for name in names) + f"{'error/spread':>14}")
+    met = True
+    for groups, size in SIZES:
         # one common direction plus noise, mean cosine about 0.7: completions of one prompt resemble each other
-        embeddings = rng.normal(size=(groups, size, 384)) + 1.5 * rng.normal(size=(groups, 1, 384))
-        embeddings = (embeddings / np.linalg.norm(embeddings, axis=2, keepdims=True)).astype(np.float32)
-        kernel = cosine_kernel(embeddings)
-        difference = np.abs(setpo_credits(kernel)[0][:, :removals] - naive(kernel, removals)).max()
-        bare = median_ms(lambda e=embeddings: e @ e.swapaxes(1, 2))
-        kernel_only = median_ms(lambda e=embeddings: cosine_kernel(e))
-        ours = median_ms(lambda e=embeddings: setpo_credits(cosine_kernel(e)))
-        slow = median_ms(lambda k=kernel, r=removals: naive(k, r)) * size / removals
-        times = "".join(f"{ms:12.3f}" for ms in (ours, kernel_only, bare, slow))
-        print(f"N={groups:<4}G={size:<6} {times}{slow / ours:11.0f}x{ours / bare:11.1f}x{difference:12.0e}")
+        e = rng.normal(size=(groups, size, 384)) + 1.5 * rng.normal(size=(groups, 1, 384))
+        e = (e / np.linalg.norm(e, axis=2, keepdims=True)).astype(np.float32)
+        rewards = (rng.random((groups, size)) < 0.5).astype(np.float64)
+        removals = min(size, 16 if size <= 256 else 4)
+        calls: dict[str, Callable[[], object]] = {
+            "E @ E.T": lambda e=e: product(e),
+            "setpo": lambda e=e: setpo_credits(cosine_kernel(e)),
+        }
+        if size <= 256:
+            calls |= {
+                "dra_grpo": lambda e=e, r=rewards: dra_rewards(r, product(e)),
+                "logdet": lambda e=e: logdet_credits(product(e.astype(np.float64))),
+                "vendi": lambda e=e: vendi_credits(product(e.astype(np.float64))),
+                "naive": lambda e=e, k=removals: naive(cosine_kernel(e), k),
+            }
+        blocks = blocks_ms(calls)
+        ms = {name: float(np.median(values)) for name, values in blocks.items()}
+        ratio = {name: float(np.median(values / blocks["E @ E.T"])) for name, values in blocks.items()}
+        if "naive" in ms:
+            ms["naive"], ratio["naive"] = ms["naive"] * size / removals, ratio["naive"] * size / removals
+        kernel = cosine_kernel(e)
+        credits = setpo_credits(kernel)[0]
+        error = (np.abs(credits[:, :removals] - naive(kernel, removals)).max(axis=1) / credits.std(axis=1)).max()
+        columns = "".join(f"{ms[name]:10.3f} {ratio[name]:7.1f}x" if name in ms else f"{'-':>19}" for name in names)
+        print(f"N={groups:<4}G={size:<7}{ms['E @ E.T']:11.3f}{columns}{error:14.0e}", flush=True)
+        met = met and error <= 1e-8 and (size < 64 and groups == 1 or ratio["setpo"] <= BAR)
+    print(f"SetPO within {BAR} times E @ E.T from G = 64 on and at 64 x 16, and within 1e-8 of the definition: {'yes' if met else 'no'}")
 
 
 if __name__ == "__main__":

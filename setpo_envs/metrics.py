@@ -141,17 +141,17 @@ def semantic_entropy(counts: ArrayLike) -> Array:
     return np.where(total[..., 0] > 0, -(p * np.log(np.where(p > 0, p, 1))).sum(-1) + 0.0, np.nan)
 
 
-def vendi(kernel: ArrayLike) -> float:
-    """Vendi score exp(-sum l log l), l the eigenvalues of K/n, of one kernel (n, n) with ones on its diagonal (2210.02410).
+def vendi(kernel: ArrayLike) -> Array:
+    """Vendi score exp(-sum l log l), l the eigenvalues of K/n, of kernels (n, n) or (P, n, n) with unit diagonals (2210.02410).
 
-    The effective number of distinct samples, 1..n. Eigenvalues <= 0 (rounding, or a clamped kernel) are left out.
+    The effective number of distinct samples, 1..n; () or (P,). Eigenvalues <= 0 (rounding, or a clamped kernel) are left out.
     """
     kernel = np.asarray(kernel, float)
-    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1] or not kernel.size:
-        raise ValueError(f"expected a square kernel (n, n), got shape {kernel.shape}")
-    eigenvalues = np.linalg.eigvalsh(kernel / len(kernel))
-    eigenvalues = eigenvalues[eigenvalues > 0]
-    return float(np.exp(-(eigenvalues * np.log(eigenvalues)).sum()))
+    if kernel.ndim not in (2, 3) or kernel.shape[-1] != kernel.shape[-2] or not kernel.size:
+        raise ValueError(f"expected square kernels (n, n) or (P, n, n), got shape {kernel.shape}")
+    eigenvalues = np.linalg.eigvalsh(kernel / kernel.shape[-1])
+    eigenvalues = np.where(eigenvalues > 0, eigenvalues, 1.0)  # 1 log 1 = 0
+    return np.exp(-(eigenvalues * np.log(eigenvalues)).sum(-1))
 
 
 # --- intervals ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ import pytest
 from group_factory import make_groups
 
 from setpo_envs.completion import Completion
-from setpo_envs.embedders import _WINDOW, EMBEDDERS, embed, hash_ngrams, resolve_embedder
+from setpo_envs.embedders import EMBEDDERS, embed, hash_ngrams, resolve_embedder
+from setpo_envs.embedders.ngrams import _WINDOW
 from setpo_verifiers.expressions import features, mode_key
 
 
@@ -85,7 +86,7 @@ def test_ngram_takes_a_million_characters():
 
 def test_ngram_embeds_each_distinct_text_once(monkeypatch):
     seen = []
-    monkeypatch.setattr("setpo_envs.embedders.hash_ngrams", lambda texts: seen.append(list(texts)) or hash_ngrams(texts))
+    monkeypatch.setattr("setpo_envs.embedders.ngrams.hash_ngrams", lambda texts: seen.append(list(texts)) or hash_ngrams(texts))
     embeddings = embed(make_groups([["a", "b", "a"], ["b", "b", "c"]]), "ngram")
     assert seen == [["a", "b", "c"]]
     np.testing.assert_array_equal(embeddings.reshape(6, -1), hash_ngrams(list("ababbc")))
@@ -154,5 +155,77 @@ def test_a_callable_is_an_embedder():
 
 
 def test_unknown_embedder():
-    with pytest.raises(ValueError, match="unknown embedder 'bert': choose one of ngram, expression, policy"):
+    with pytest.raises(ValueError, match="unknown embedder 'bert': choose one of ngram, expression, policy, tfidf, equations, trans"):
         resolve_embedder("bert")
+    with pytest.raises(ValueError, match="unknown embedder None: choose one of ngram"):
+        resolve_embedder({"over": "batch"})
+    with pytest.raises(ValueError, match="unknown option 'size' of embedder 'tfidf': choose among over"):
+        resolve_embedder({"name": "tfidf", "size": 3})
+    with pytest.raises(ValueError, match="unknown option 'size' of embedder 'ngram': choose among none, it has no options"):
+        resolve_embedder({"name": "ngram", "size": 3})
+    with pytest.raises(ValueError, match="embedder 'endpoint' needs the option 'model'"):
+        resolve_embedder("endpoint")
+    with pytest.raises(ValueError, match="unknown over 'world': choose one of group, batch"):
+        resolve_embedder({"name": "tfidf", "over": "world"})
+
+
+def test_names_and_mappings_give_the_same_embedder():
+    assert resolve_embedder({"name": "ngram"}) is resolve_embedder("ngram")
+    assert resolve_embedder({"name": "tfidf", "over": "group"}) == resolve_embedder("tfidf")
+
+
+# --- tfidf ---
+
+
+def test_tfidf_by_hand():
+    groups = make_groups([["the cat", "The CAT sat", "the dog"]])
+    the, cat, once = 1.0, np.log(4 / 3) + 1, np.log(4 / 2) + 1  # log((1 + 3)/(1 + t)) + 1 for t = 3, 2, 1
+    rows = np.array([[the, cat, 0, 0], [the, cat, once, 0], [the, 0, 0, once]])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(cosines(embed(groups, "tfidf")[0]), rows @ rows.T, atol=1e-6)
+
+
+def test_tfidf_over_the_batch_knows_what_other_groups_say():
+    texts = [["a b", "a c"], ["d b", "d e"]]
+    group, batch = (embed(make_groups(texts), {"name": "tfidf", "over": over}) for over in ("group", "batch"))
+    a, once = np.log(5 / 3) + 1, np.log(5 / 2) + 1  # of T = 4 texts two have a, two have b, one has c
+    np.testing.assert_allclose(cosines(batch[0])[0, 1], a * a / (np.hypot(a, a) * np.hypot(a, once)), rtol=1e-6)
+    assert cosines(group[0])[0, 1] < cosines(batch[0])[0, 1]  # inside its group a is what all say
+    np.testing.assert_array_equal(embed(make_groups(texts[:1]), "tfidf")[0], group[0])
+
+
+def test_tfidf_of_signs_and_empty_texts():
+    similarity = cosines(embed(make_groups([["1+2", "1*2", "", " \n", "\ud800"]]), "tfidf")[0])
+    assert 0 < similarity[0, 1] < 1
+    np.testing.assert_allclose(similarity[2, 2:], [1, 1, 0], atol=1e-6)
+    np.testing.assert_array_equal(similarity[:2, 2:4], 0)
+
+
+# --- equations ---
+
+
+def test_equations_sees_formulas_and_nothing_else():
+    texts = ["$x=1$ first", "now $x=1$ and $y$", r"\\(z\\)", "no formula", "none here either"]
+    similarity = cosines(embed(make_groups([texts]), "equations")[0])
+    expected = np.eye(5)
+    expected[0, 1] = expected[1, 0] = 0.5**0.5
+    expected[3, 4] = expected[4, 3] = 1
+    np.testing.assert_allclose(similarity, expected, atol=1e-6)
+
+
+def test_embedders_with_options_make_shapers_whose_spec_round_trips():
+    import json
+
+    import gymnasium as gym
+
+    import setpo_envs  # noqa: F401 (registers the environments)
+
+    options = {"embedder": {"name": "tfidf", "over": "group"}}
+    env = gym.make("setpo/Countdown-v0", group_size=3, shaper="setpo", shaper_kwargs=options)
+    twin = gym.make(gym.envs.registration.EnvSpec.from_json(json.dumps(json.loads(env.spec.to_json()))))
+    credits = []
+    for each in (env, twin):
+        each.reset(seed=1)
+        credits.append(each.step(("1+2 words", "1+2 words", "quite another"))[4]["group"]["credits"])
+    np.testing.assert_array_equal(*credits)
+    assert credits[0][2] > credits[0][0]

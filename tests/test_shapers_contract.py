@@ -56,7 +56,7 @@ def test_writes_its_fields_and_nothing_else(name):
     assert (groups.credits[~groups.defined] == 0).all()
 
 
-@pytest.mark.parametrize("name", sorted(registry().keys() - {"shuffled"}))  # which draws for all groups from one stream
+@pytest.mark.parametrize("name", sorted(registry().keys() - {"shuffled", "random_partition"}))  # which draw for all groups from one stream
 def test_groups_do_not_influence_each_other(name):
     together = shaped(make_shaper(name), groups_of())
     for n in range(len(KEYS)):
@@ -113,6 +113,35 @@ def test_shuffled_refuses_unknown_sources_at_construction():
     with pytest.raises(ValueError, match="unknown option 'colour' of shaper 'setpo'"):
         make_shaper("shuffled", of_kwargs={"colour": "red"})
     assert make_shaper("shuffled").min_group_size == 3
+
+
+def test_random_partition_keeps_sizes_and_verdicts_and_deals_members():
+    of = shaped(SetPO(kernel="equality_key"), groups_of()).credits
+    draws = [shaped(make_shaper("random_partition"), groups_of(), seed) for seed in range(40)]
+    correct = groups_of().correct
+    for n in range(len(KEYS)):
+        for members in (correct[n], groups_of().well_formed[n] & ~correct[n], ~groups_of().well_formed[n]):
+            for groups in draws:
+                np.testing.assert_allclose(np.sort(groups.credits[n, members]), np.sort(of[n, members]), atol=1e-12)
+    assert len({tuple(groups.credits[0, [0, 1, 3]].round(9)) for groups in draws}) == 3  # whose of the correct is the odd mode
+    assert draws[0].mode_keys.tolist() == groups_of().mode_keys.tolist()  # the groups themselves are not told
+    with pytest.raises(ValueError, match="unknown option 'kernels'"):
+        make_shaper("random_partition", of_kwargs={"kernels": "equality_key"})
+    assert make_shaper("random_partition", of="vendi").min_group_size == 2
+
+
+def test_mean_matched_keeps_the_mean_of_each_class_and_nothing_else():
+    correct = groups_of().correct
+    for of, options in (("setpo", {"kernel": "equality_key"}), ("dra_grpo", {"kernel": "equality_key"})):
+        source = shaped(make_shaper(of, **options), groups_of())
+        control = shaped(make_shaper("mean_matched", of=of, of_kwargs=options), groups_of())
+        for field in ("credits", "shaped_rewards", "weights"):
+            for n in range(len(KEYS)):
+                for members in (correct[n], ~correct[n]):
+                    if members.any():
+                        given = getattr(source, field)[n, members].mean()
+                        np.testing.assert_allclose(getattr(control, field)[n, members], given, atol=1e-12)
+    np.testing.assert_allclose(control.shaped_rewards[0], [(0.5 + 0.5 + 1) / 3 if right else 0 for right in correct[0]], atol=1e-5)
 
 
 # --- registry and apply ---

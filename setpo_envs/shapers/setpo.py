@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ..embedders import Embedder, embed, ngrams_of, resolve_embedder
+from ..embedders import EmbedderSpec, embed, ngrams_of, resolve_embedder
 from ..group import Groups
 from .base import Shaper, Shaping, register
 
@@ -56,46 +56,55 @@ def setpo_credits(
 
         s_i = g(m_i)/n + (1/n - 1/(n-1)) sum_{j != i} g(m_j) + 1/(n-1) sum_{j != i} [g(m_j) - g(m_j')]
 
-    and m_j' = m_j + (m_j - k_ji)/(n-2) (lemma D.1). For softlog the last sum is the log of prod_j (1 + m_j')/(1 + m_j): one
-    logarithm a completion instead of G. Each factor is within 1/(n-2) of 1, so the product stays in [e^-2, e^2] at any G.
+    where the first two terms are together (g(m_i) - D(S))/(n-1), and m_j' = m_j + (m_j - k_ji)/(n-2) (lemma D.1). For softlog
+    the last sum is the log of prod_j (1 + m_j')/(1 + m_j): one logarithm a completion instead of G. Each factor is within
+    1/(n-2) of 1, so the product stays in [e^-2, e^2] at any G.
     """
-    kernel_NGG, members_NG, n_N1 = _checked_set(kernel_NGG, members_NG)
+    kernel_NGG, n_N1 = _checked_set(kernel_NGG, members_NG)
     m_NG = _masses(kernel_NGG, n_N1)
-    g_NG = _g(m_NG, g) * members_NG
-    diversity_N = _mean_over_set(g_NG, n_N1)
-    others_N1, fewer_N1 = np.maximum(n_N1 - 1, 1), np.maximum(n_N1 - 2, 1)
+    g_NG = _g(m_NG, g)
+    diversity_N1 = _mean_over_set(g_NG, members_NG, n_N1)
     if g == "softlog":
-        external_NG = np.log(_product_of_ratios(kernel_NGG, m_NG, fewer_N1))
+        external_NG = np.log(_product_of_ratios(kernel_NGG, m_NG, _at_least(1, n_N1 - 2)))
     else:
         sums_NG = m_NG.sum(axis=1, keepdims=True) - m_NG
-        external_NG = (sums_NG - _sum_without_self(kernel_NGG, axis=1)) / fewer_N1
-    own_NG = g_NG / np.maximum(n_N1, 1)
-    baseline_NG = (g_NG - g_NG.sum(axis=1, keepdims=True)) / np.maximum(n_N1 * others_N1, 1)  # 1/n - 1/(n-1) = -1/(n(n-1))
-    defined_N = n_N1[:, 0] >= 3
-    credits_NG = np.where(members_NG & defined_N[:, None], own_NG + baseline_NG + external_NG / others_N1, 0.0)
-    return credits_NG, diversity_N, defined_N
+        external_NG = (sums_NG - _sum_without_self(kernel_NGG, axis=1)) / _at_least(1, n_N1 - 2)
+    credits_NG = (g_NG - diversity_N1 + external_NG) / _at_least(1, n_N1 - 1)
+    defined_N1 = np.broadcast_to(np.asarray(n_N1) >= 3, diversity_N1.shape)
+    if members_NG is not None:
+        credits_NG = np.where(members_NG & defined_N1, credits_NG, 0.0)
+    elif not defined_N1.all():
+        credits_NG = np.zeros(m_NG.shape)
+    return credits_NG, diversity_N1[:, 0], defined_N1[:, 0].copy()
 
 
 def set_diversity(kernel_NGG: np.ndarray, members_NG: np.ndarray | None = None, g: str = "softlog") -> np.ndarray:
     """Set diversity D (eq. 3) of N groups, (N,) float64; arguments as in :func:`setpo_credits`."""
-    kernel_NGG, members_NG, n_N1 = _checked_set(kernel_NGG, members_NG)
-    return _mean_over_set(_g(_masses(kernel_NGG, n_N1), g) * members_NG, n_N1)
+    kernel_NGG, n_N1 = _checked_set(kernel_NGG, members_NG)
+    return _mean_over_set(_g(_masses(kernel_NGG, n_N1), g), members_NG, n_N1)[:, 0]
 
 
-def _checked_set(kernel_NGG: np.ndarray, members_NG: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The kernel with zeros for every pair that is not in the set, the mask, and the set's size n (N, 1)."""
+def _checked_set(kernel_NGG: np.ndarray, members_NG: np.ndarray | None) -> tuple[np.ndarray, int | np.ndarray]:
+    """The kernel with zeros for every pair that is not in the set, and the set's size n: (N, 1), or one number for whole groups.
+
+    On one group of usual size a call of numpy takes longer than what it computes; whole groups need fewer of them.
+    """
     kernel_NGG = np.asarray(kernel_NGG)
     if kernel_NGG.ndim != 3 or kernel_NGG.shape[1] != kernel_NGG.shape[2]:
         raise ValueError(f"expected a kernel of shape (N, G, G), got {kernel_NGG.shape}")
     shape = kernel_NGG.shape[:2]
     if members_NG is None:
-        return kernel_NGG, np.ones(shape, bool), np.full((shape[0], 1), shape[1])
+        return kernel_NGG, shape[1]
     members_NG = np.asarray(members_NG, bool)
     if members_NG.shape != shape:
         raise ValueError(f"expected members of shape {shape}, as the kernel of shape {kernel_NGG.shape} has, got {members_NG.shape}")
     if not members_NG.all():
         kernel_NGG = np.where(members_NG[:, :, None] & members_NG[:, None, :], kernel_NGG, 0)
-    return kernel_NGG, members_NG, members_NG.sum(axis=1, keepdims=True)
+    return kernel_NGG, members_NG.sum(axis=1, keepdims=True)
+
+
+def _at_least(least: int, n: int | np.ndarray) -> Any:
+    return max(least, n) if isinstance(n, int) else np.maximum(least, n)
 
 
 def _g(x: np.ndarray, g: str) -> np.ndarray:
@@ -106,20 +115,28 @@ def _g(x: np.ndarray, g: str) -> np.ndarray:
     raise ValueError(f"unknown g {g!r}: choose one of softlog, linear")
 
 
+def _diagonal(matrix_NGG: np.ndarray) -> np.ndarray:
+    """(N, G) view of the diagonals, to read and to write."""
+    return np.einsum("nii->ni", matrix_NGG)
+
+
 def _sum_without_self(kernel_NGG: np.ndarray, axis: int) -> np.ndarray:
-    return kernel_NGG.sum(axis=axis, dtype=np.float64) - np.diagonal(kernel_NGG, axis1=1, axis2=2)
+    return kernel_NGG.sum(axis=axis, dtype=np.float64) - _diagonal(kernel_NGG)
 
 
-def _masses(kernel_NGG: np.ndarray, n_N1: np.ndarray) -> np.ndarray:
-    return _sum_without_self(kernel_NGG, axis=2) / np.maximum(n_N1 - 1, 1)
+def _masses(kernel_NGG: np.ndarray, n_N1: int | np.ndarray) -> np.ndarray:
+    return _sum_without_self(kernel_NGG, axis=2) / _at_least(1, n_N1 - 1)
 
 
-def _mean_over_set(g_NG: np.ndarray, n_N1: np.ndarray) -> np.ndarray:
-    n_N = n_N1[:, 0]
-    return np.where(n_N >= 2, g_NG.sum(axis=1) / np.maximum(n_N, 1), 0.0)
+def _mean_over_set(g_NG: np.ndarray, members_NG: np.ndarray | None, n_N1: int | np.ndarray) -> np.ndarray:
+    """(N, 1) mean of g over the set; 0.0 for a set of fewer than two."""
+    if members_NG is not None:
+        g_NG = g_NG * np.asarray(members_NG, bool)
+    mean_N1 = g_NG.sum(axis=1, keepdims=True) / _at_least(1, n_N1)
+    return mean_N1 if isinstance(n_N1, int) and n_N1 >= 2 else np.where(np.asarray(n_N1) >= 2, mean_N1, 0.0)
 
 
-def _product_of_ratios(kernel_NGG: np.ndarray, m_NG: np.ndarray, fewer_N1: np.ndarray) -> np.ndarray:
+def _product_of_ratios(kernel_NGG: np.ndarray, m_NG: np.ndarray, fewer_N1: int | np.ndarray) -> np.ndarray:
     """prod_{j != i} (1 + m_j')/(1 + m_j), (N, G) over i, as prod_j (a_j - b_j k_ji); rows outside the set give factors of 1."""
     groups, size = m_NG.shape
     b_NG = 1.0 / (fewer_N1 * (1.0 + m_NG))
@@ -130,8 +147,7 @@ def _product_of_ratios(kernel_NGG: np.ndarray, m_NG: np.ndarray, fewer_N1: np.nd
         j = slice(start, start + rows)
         factors = kernel_NGG[:, j, :] * -b_NG[:, j, None]  # float64: b is
         factors += a_NG[:, j, None]
-        own = np.arange(factors.shape[1])
-        factors[:, own, start + own] = 1.0  # j = i
+        _diagonal(factors[:, :, j])[...] = 1.0  # j = i
         product_NG *= factors.prod(axis=1)
     return product_NG
 
@@ -142,9 +158,8 @@ def _product_of_ratios(kernel_NGG: np.ndarray, m_NG: np.ndarray, fewer_N1: np.nd
 def cosine_kernel(embeddings_NGd: np.ndarray) -> np.ndarray:
     """clamp(cos(e_i, e_j), 0, 1) of unit rows, (N, G, G) in the rows' dtype, with ones on the diagonal."""
     kernel_NGG = embeddings_NGd @ embeddings_NGd.swapaxes(1, 2)
-    np.clip(kernel_NGG, 0.0, 1.0, out=kernel_NGG)
-    own = np.arange(kernel_NGG.shape[1])
-    kernel_NGG[:, own, own] = 1.0
+    kernel_NGG.clip(0.0, 1.0, out=kernel_NGG)
+    _diagonal(kernel_NGG)[...] = 1.0
     return kernel_NGG
 
 
@@ -153,8 +168,7 @@ def rbf_kernel(embeddings_NGd: np.ndarray, gamma: float) -> np.ndarray:
     kernel_NGG = embeddings_NGd @ embeddings_NGd.swapaxes(1, 2)
     np.clip(kernel_NGG, -1.0, 1.0, out=kernel_NGG)
     kernel_NGG = np.exp((2.0 * gamma) * (kernel_NGG - 1.0))
-    own = np.arange(kernel_NGG.shape[1])
-    kernel_NGG[:, own, own] = 1.0
+    _diagonal(kernel_NGG)[...] = 1.0
     return kernel_NGG
 
 
@@ -193,7 +207,7 @@ class SetPO:
     small beside advantages of order one to change much.
 
     Args:
-        embedder: Name of an embedder (ngram, expression, policy) or a callable, see :mod:`setpo_envs.embedders`.
+        embedder: Name of an embedder, alone or with options, or a callable; see :mod:`setpo_envs.embedders`.
         kernel: "cosine_clamp" clamp(cos, 0, 1); "rbf" exp(-gamma |e_i - e_j|^2) of unit vectors; "equality_key" 1 for equal
             mode keys, else 0 (uses no embedder; all members without a mode count as one mode, so they are redundant).
         gamma: Of the rbf kernel, above 0.
@@ -213,7 +227,7 @@ class SetPO:
         ValueError: Unknown value of an option, or a gamma that is not above 0.
     """
 
-    embedder: str | Embedder = "ngram"
+    embedder: EmbedderSpec = "ngram"
     kernel: str = "cosine_clamp"
     gamma: float = 1.0
     g: str = "softlog"
