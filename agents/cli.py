@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import sys
@@ -20,8 +21,13 @@ _EXTRAS = {"torch": "train", "matplotlib": "report", "datasets": "hub", "pyarrow
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; errors that a user can act on are one line on standard error and exit status 2."""
     arguments = vars(_parser().parse_args(argv))
-    command = arguments.pop("command")
+    command, modules = arguments.pop("command"), arguments.pop("modules")
     try:
+        sys.path.insert(0, os.getcwd())
+        for module in modules:  # what it registers, such as verifiers, shapers and environments, is known by name from here on
+            if importlib.util.find_spec(module.partition(".")[0]) is None:
+                raise ValueError(f"expected --import with a module that is here or installed, got {module!r}")
+            importlib.import_module(module)
         return int(command(**arguments) or 0)
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
@@ -42,6 +48,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="setpo", description="Group environments, set-level credit, and training that keeps answers diverse."
+    )
+    parser.add_argument(
+        "--import",
+        action="append",
+        default=[],
+        dest="modules",
+        metavar="MODULE",
+        help="module to import first: it may register what is yours",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

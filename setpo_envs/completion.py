@@ -24,6 +24,10 @@ class Completion(str):
     n_tokens: int | None
 
     def __new__(cls, text: str, truncated: bool = False, embedding: np.ndarray | None = None, n_tokens: int | None = None) -> Completion:
+        if not isinstance(text, str) or not isinstance(truncated, bool):
+            raise TypeError(f"expected a text and truncated as a bool, got {text!r:.100} and {truncated!r}")
+        if n_tokens is not None and (isinstance(n_tokens, bool) or not isinstance(n_tokens, int) or n_tokens < 0):
+            raise TypeError(f"expected n_tokens as an integer of at least 0, or None, got {n_tokens!r}")
         self = super().__new__(cls, text)
         self.truncated = truncated
         self.embedding = embedding

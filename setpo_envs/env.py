@@ -86,6 +86,8 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         self.action_space = Group(Unicode(), group_size)
         self.group_size = self.action_space.group_size
         self.shaper = resolve_shaper(shaper, shaper_kwargs, self.group_size)
+        if not (system_prompt is None or isinstance(system_prompt, str)):
+            raise ValueError(f"expected system_prompt as text or None, got {system_prompt!r}")
         self.mode = mode
         self.system_prompt = system_prompt
         self.render_mode = render_mode

@@ -161,6 +161,8 @@ def verify_groups(
             verifier cannot use.
         TypeError: A completion that is not a ``str``, or an option that the verifier does not have.
     """
+    if isinstance(completions_NG, str) or any(isinstance(group, str) for group in completions_NG):
+        raise TypeError("expected a list of completions for each problem, got a str: for one completion pass a list of one")
     problems, lists_NG = list(problems), [list(group) for group in completions_NG]
     flat = [text for group in lists_NG for text in group]  # member g of group n is n * G + g
     shape = _checked_shape(problems, lists_NG, flat)

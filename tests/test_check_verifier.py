@@ -97,7 +97,7 @@ def test_a_verifier_of_ones_own():
         (raises, "raised ValueError"),
         (finds_anywhere, "the answer only in the thinking, lenient: .*expected reward 0.0"),
         (evaluates, "the text was run as code"),
-        (pays_a_little, "expected reward 1 with status CORRECT and 0 otherwise, got 0.1"),
+        (pays_a_little, "expected reward 1.0 with CORRECT and 0.0 with every other status, got 0.1"),
         (takes_anything, "a completion of type dict earned 1.0"),
         (forgets, "the first time, .* the second"),
         (lambda completion, gold, mode: verdict(False), "a right answer, lenient: .*expected reward 1.0"),

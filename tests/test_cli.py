@@ -84,3 +84,19 @@ def test_bad_json_is_a_usage_error(capsys):
         main(["rescore", "x", "--out", "y", "--shaper-kwargs", "{oops"])
     assert exit_info.value.code == 2
     assert "expected a JSON object" in capsys.readouterr().err
+
+
+def test_a_module_of_ones_own_is_imported_first(tmp_path, monkeypatch, capsys):
+    (tmp_path / "shouts.py").write_text(
+        "from setpo_verifiers import Status, Verdict, register\n"
+        "def verify_shout(completion, gold, *, mode='lenient'):\n"
+        "    right = completion == gold + '!'\n"
+        "    return Verdict(float(right), Status(int(right)), completion, completion, '')\n"
+        "register('shout', verify_shout)\n"
+    )
+    (tmp_path / "in.jsonl").write_text('{"id": 1, "task": "shout", "gold": "hey", "completion": "hey!"}\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["--import", "shouts", "verify", "in.jsonl", "--out", "out.jsonl", "--workers", "1"]) == 0
+    assert '"status": "correct"' in (tmp_path / "out.jsonl").read_text()
+    assert main(["--import", "whispers", "verify", "in.jsonl", "--out", "other.jsonl"]) == 2
+    assert "whispers" in capsys.readouterr().err

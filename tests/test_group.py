@@ -155,3 +155,9 @@ def test_a_verifier_that_fails_gives_an_error_status_and_costs_no_other_completi
     assert groups.status[0].tolist() == [Status.CORRECT, Status.ERROR, Status.CORRECT]
     assert groups.valid[0].tolist() == [True, False, True] and groups.reasons[0, 1] == "RuntimeError: boom"
     assert groups.mean_rewards[0] == 1.0
+
+
+def test_a_text_is_no_group():
+    for completions_NG in ("abc", ["abc"]):
+        with pytest.raises(TypeError, match="list of one"):
+            verify_groups([problem()], completions_NG)

@@ -44,7 +44,9 @@ def test_a_verifier_of_your_own(tmp_path, monkeypatch):
     from setpo_verifiers import TASKS, Status, Verdict
 
     monkeypatch.setitem(
-        TASKS, "shout", lambda text, gold, mode="lenient", mark="!": Verdict(float(text == gold + mark), Status.WRONG, text, text, "")
+        TASKS,
+        "shout",
+        lambda text, gold, mode="lenient", mark="!": Verdict(float(text == gold + mark), Status(int(text == gold + mark)), text, text, ""),
     )
     path = write(tmp_path / "rows.jsonl", {"q": "Say hey.", "a": "hey"})
     kwargs = {"source": path, "question": "q", "answer": "a", "task": "shout", "verifier_options": {"mark": "?"}, "shaper": None}
@@ -168,3 +170,15 @@ def test_check_dataset_compares_splits():
     with pytest.raises(ValueError, match="index 0: expected prompts that data set 1 of disjoint_from does not have, got its index 0"):
         check_dataset([GOOD], disjoint_from=[[], [Problem("b", "math", "what is  1+1?\n", "2")]])
     check_dataset([Problem("a", "math", "?", "2}")], answer=lambda problem: None)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"prompt_format": "Q: {question} A:"}, {"prompt_format": "plain"}, {"prompt_format": "gsm8k", "task": "countdown"}]
+)
+def test_strict_mode_wants_a_prompt_that_can_be_followed(tmp_path, arguments):
+    rows = write(tmp_path / "rows.jsonl", {"problem": "Reach 3.", "answer": {"numbers": [1, 2], "target": 3}})
+    source = {"source": rows} if "task" in arguments else {"source": "embedded"}
+    env_id = "setpo/Dataset-v0" if "task" in arguments else "setpo/MATH-v0"
+    with pytest.raises(ValueError, match="asks for an answer behind .*<answer>"):
+        gym.make(env_id, mode="strict", **source, **arguments)
+    gym.make(env_id, mode="strict", system_prompt="Put it into <answer></answer>.", **source, **arguments)

@@ -54,7 +54,7 @@ def variants(text: str) -> list[str]:
     elif re.fullmatch(r"-?\d+,\d+", text) and not re.fullmatch(r"-?(?!0)\d{1,3},\d{3}", text):
         found.append(text.replace(",", "."))  # 3,14
     if re.fullmatch(r"-?\d{1,3}(?:\.\d{3})+,\d+", text):
-        found.append(text.replace(".", "").replace(",", "."))  # 1.234,56
+        found.insert(0, text.replace(".", "").replace(",", "."))  # 1.234,56
     elif re.fullmatch(r"-?\d{1,3}(?:\.\d{3}){2,}", text):
         found.insert(0, text.replace(".", ""))  # 1.234.567
     elif _INDIAN.fullmatch(text):

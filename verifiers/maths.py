@@ -6,6 +6,7 @@ The answer is taken from the completion (``extract.py``), read by a bounded pars
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -51,17 +52,27 @@ def verify_math(
     Reasons: ``correct``; ``no_answer`` (nothing declared); ``unreadable`` (the declared answer is no mathematics and not the gold's
     words); ``different``. A gold that is not mathematics is compared as words.
 
-    Raises TypeError for a completion that is not a str, ValueError for an unknown mode and for a gold that is empty or
-    neither text nor number.
+    Raises TypeError for a completion that is not a str, ValueError for an unknown mode, a gold that is empty or neither
+    text nor number, and a precision that is none.
     """
+    if isinstance(alternatives, str) or not isinstance(alternatives, Sequence):
+        raise TypeError(f"expected alternatives as a list of golds, got {alternatives!r}")
+    tolerance = _tolerance(precision)
     golds = [gold_text(each) for each in (gold, *alternatives)]
     answer, marked = declared(completion, mode, last_number=last_number)
     if not marked and mode == "lenient" and isinstance(gold, str) and completion.strip() == gold.strip():
         answer = golds[0]
     if answer is None or not answer.strip():
         return _NO_ANSWER
-    tolerance = tuple(precision) if isinstance(precision, Sequence) else precision
     return max((_judge(answer, expected, tolerance, marked) for expected in golds), key=lambda verdict: verdict.reward)
+
+
+def _tolerance(precision: Any) -> Precision:
+    several = isinstance(precision, Sequence) and not isinstance(precision, str)
+    for value in precision if several else () if precision is None else (precision,):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise ValueError(f"expected precision as a number of at least 0, or a list of them, got {precision!r}")
+    return tuple(precision) if several else precision
 
 
 def verify_gsm8k(
@@ -78,7 +89,7 @@ def verify_gsm8k(
 
 def gold_text(gold: Any) -> str:
     """The gold answer as text: out of its box, its tag or its ``####`` line. Raises ValueError for an empty one."""
-    if isinstance(gold, bool) or not isinstance(gold, str | int | float):
+    if isinstance(gold, bool) or not isinstance(gold, str | int | float) or gold in (math.inf, -math.inf) or gold != gold:
         raise ValueError(f"expected a gold answer as text or a number, got {repr(gold)[:200]}")
     text = _gold(gold if isinstance(gold, str) else repr(gold))
     if not text:

@@ -83,10 +83,11 @@ class Job:
 class _Piece:
     """One item under way."""
 
-    __slots__ = ("job", "place", "task", "pickled", "deaths")
+    __slots__ = ("job", "place", "task", "pickled", "deaths", "alone")
 
     def __init__(self, job: Job, place: int, task: str, pickled: bytes) -> None:
         self.job, self.place, self.task, self.pickled, self.deaths = job, place, task, pickled, 0
+        self.alone = False  # in its chunk, because one of its last chunk ended the worker before any item began
 
     def settle(self, verdict: Verdict, seconds: float = 0.0) -> None:
         self.job.put(self.place, (verdict, seconds))
@@ -127,6 +128,8 @@ class Crew:
                 least = min(-(-len(self._queue) // self.workers), int(_LEAST_SECONDS / self.item_seconds))
                 share = max(-(-len(self._queue) // (2 * self.workers)), least)
                 size = max(1, min(share, _MAX_CHUNK, int(_CHUNK_SECONDS / self.item_seconds)))
+                if self._queue[0].alone:
+                    size = 1
                 taken = [self._queue.popleft() for _ in range(min(size, len(self._queue)))]
                 if chunk := [piece for piece in taken if not piece.job.cancelled]:
                     return chunk
@@ -219,12 +222,21 @@ class _Foreman:
                 piece.settle(Verdict(0.0, Status.TIMEOUT, None, None, "timeout"), running)
                 del left[place]
             else:
-                piece.deaths += 1
-                if piece.deaths >= (_MAX_KILLS if status == -signal.SIGKILL else _MAX_DEATHS):
-                    piece.settle(failure(f"the worker process ended {piece.deaths} times on this item (exit status {status})"), running)
-                    del left[place]
+                self._count_death(place, left, status, running)
+        elif status not in (None, -signal.SIGKILL):  # on the way to an item, say one that is too large to receive
+            for each, piece in list(left.items()):
+                if len(left) == 1 or piece.alone:
+                    self._count_death(each, left, status, 0.0)
+                piece.alone = True
         self.crew.give_back(left.values())
         left.clear()
+
+    def _count_death(self, place: int, left: dict[int, _Piece], status: int | None, running: float) -> None:
+        piece = left[place]
+        piece.deaths += 1
+        if piece.deaths >= (_MAX_KILLS if status == -signal.SIGKILL else _MAX_DEATHS):
+            piece.settle(failure(f"the worker process ended {piece.deaths} times on this item (exit status {status})"), running)
+            del left[place]
 
 
 @lru_cache(maxsize=256)

@@ -43,6 +43,7 @@ _REFUSED = re.compile(
     r"(?:not|never|neither|greater|less|more|fewer|larger|smaller|at least|at most|between|unknown|below|under|over|no (?:less|more))\b",
     re.I,
 )
+_WAVERS = re.compile(r"\b(?:maybe|perhaps|possibly)\b", re.I)
 _DENIED = re.compile(r"\bnot\b|n't\b|\b(?:or|either|at least|at most|more than|less than)\b", re.I)
 _CONCLUDES = re.compile(r"\b(?:so|thus|therefore|hence|total|altogether|gives us|leaves|left with|costs?)\b", re.I)
 _NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=\d)", re.I)
@@ -86,12 +87,13 @@ def statement(text: str, last_number: bool) -> str | None:
     if not text.isascii():
         text = _HALVES.sub(_typed, text)
         text = unicodedata.normalize("NFKC", text).replace("\u2044", "/").replace("\u2212", "-")
-    if not text:
+    if not text or text.rstrip(" $*)").endswith(("?", "\uff1f")):  # a question states nothing, the prompt's least of all
         return None
     cues = list(_CUE.finditer(text))
     if cues:
         rest = text[cues[-1].end() :].lstrip(" \t\n*_\"':")
-        if _REFUSED.match(rest):
+        end = _SENTENCE.search(rest)
+        if _REFUSED.match(rest) or _WAVERS.search(rest[: end.start()] if end else rest):
             return None
         found = _announced(rest)
         if found:

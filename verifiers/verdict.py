@@ -19,13 +19,26 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Reward and evidence for one completion."""
+    """Reward and evidence for one completion.
+
+    Raises TypeError for an answer, key or reason that is no text, ValueError for a reward that does not fit the status.
+    """
 
     reward: float  # 1.0 for CORRECT, else 0.0
     status: Status
     answer: str | None  # the extracted answer, cut to a bounded length; None where none was found
     mode_key: str | None  # canonical key of the answer, right or wrong; None where it is not well-formed
     reason: str  # one of a small set that the task's verifier documents
+
+    def __post_init__(self) -> None:
+        if self.reward != (1.0 if self.status == Status.CORRECT else 0.0):
+            raise ValueError(f"expected reward 1.0 with CORRECT and 0.0 with every other status, got {self.reward!r} with {self.status!r}")
+        for name in ("answer", "mode_key", "reason"):
+            value = getattr(self, name)
+            if type(value) is not str and value is not None:
+                if not isinstance(value, str):
+                    raise TypeError(f"expected {name} as a str or None, got {type(value).__name__}")
+                object.__setattr__(self, name, str(value))  # nothing but the text: a verdict travels between processes
 
     @property
     def valid(self) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from setpo_verifiers.registry import verifier_of
+
 from .judge import judge
 
 
@@ -37,6 +39,10 @@ class VerifierReward:
     workers: int = 2
     timeout: float = 5.0
 
+    def __post_init__(self) -> None:
+        if self.task:
+            verifier_of(self.task)
+
     @property
     def __name__(self) -> str:  # what TRL logs a reward function under
         return f"verify_{self.task}" if self.task else "verify"
@@ -54,6 +60,9 @@ class VerifierReward:
         Raises ValueError for a column that the data set lacks, an unknown task, an unknown mode or a malformed gold; TypeError for a
         completion that is neither text nor messages and for an option that the task does not have.
         """
+        for name, values in columns.items():
+            if name in (self.gold, "task", *self.gold) and isinstance(values, Sequence) and len(values) != len(completions):
+                raise ValueError(f"expected a value of column {name!r} for each of {len(completions)} completions, got {len(values)}")
         tasks = [self.task] * len(completions) if self.task else _column("task", columns)
         if isinstance(self.gold, str):
             golds = _column(self.gold, columns)

@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 from ..datasets.problem import Dataset
 from ..datasets.table import Table, load
 from ..env import GroupEnv
+from ..prompts import QUESTION_PROMPTS
+
+MATHS = ("math", "aime", "olympiad", "gsm8k")  # the verifiers that read ####
 
 
 class QuestionEnv(GroupEnv):
@@ -62,9 +65,14 @@ class QuestionEnv(GroupEnv):
     def __init__(
         self, dataset: Dataset | None = None, *, mode: str = "lenient", system_prompt: str | None = None, **arguments: Any
     ) -> None:
-        if mode == "strict" and arguments.get("prompt_format") == "plain" and system_prompt is None:
+        prompt_format = arguments.get("prompt_format", "boxed")
+        marks = ["\\boxed", "<answer>"]
+        if arguments.get("task", "math") in MATHS:
+            marks.append("####")
+        template = QUESTION_PROMPTS.get(prompt_format, prompt_format)
+        if mode == "strict" and system_prompt is None and isinstance(template, str) and not any(mark in template for mark in marks):
             raise ValueError(
-                "expected a prompt_format that asks for a marked answer, or a system_prompt that does, got prompt_format='plain' "
-                "with mode='strict', in which no answer without a box, an answer tag or #### counts"
+                f"expected a prompt_format that asks for an answer behind {' or '.join(marks)}, or a system_prompt that does, "
+                f"got prompt_format={prompt_format!r} with mode='strict', in which no other answer counts"
             )
         super().__init__(dataset, mode=mode, system_prompt=system_prompt, **arguments)
