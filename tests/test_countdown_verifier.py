@@ -368,5 +368,8 @@ def test_register(monkeypatch):
 
 
 def test_verdicts_without_a_decision_are_not_valid():
-    assert [status for status in Status if not Verdict(0.0, status, None, None, "").valid] == [Status.TIMEOUT, Status.ERROR]
+    assert [status for status in Status if not Verdict(float(status == Status.CORRECT), status, None, None, "").valid] == [
+        Status.TIMEOUT,
+        Status.ERROR,
+    ]
     assert [status.value for status in Status] == [0, 1, 2, 3, 4, 5]
