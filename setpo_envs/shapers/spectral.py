@@ -116,7 +116,6 @@ class DRAGRPO:
     embedder: EmbedderSpec = "ngram"
     kernel: str = "cosine"
     gamma: float = 1.0
-    stage = "reward"
     base_advantage = "grpo"
 
     def __post_init__(self) -> None:
@@ -155,7 +154,6 @@ class LogDet:
     regularizer: float = 1e-3
     center: bool = True
     min_group_size = 2
-    stage = "advantage"
     base_advantage = "grpo"
 
     def __post_init__(self) -> None:
@@ -194,7 +192,6 @@ class Vendi:
     gamma: float = 1.0
     center: bool = False
     min_group_size = 2
-    stage = "advantage"
     base_advantage = "grpo"
 
     def __post_init__(self) -> None:

@@ -103,7 +103,6 @@ class DIVER:
     cap_textual: float = 0.91
     cap_equational: float = 0.42
     only: str = "correct"
-    stage = "reward"
     base_advantage = "grpo"
 
     def __post_init__(self) -> None:
