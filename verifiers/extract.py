@@ -105,7 +105,9 @@ def declared(text: str, mode: str, *, last_number: bool = False) -> tuple[str | 
 def _cut_run_on(text: str) -> str:
     """``text`` up to the next problem that a base model went on to pose after its answer."""
     answered = _ANSWERED.search(text, max(text.rfind("</think>"), 0))
-    run_on = _RUN_ON.search(text, answered.end()) if answered else None
+    if answered is None or max(text.find(mark, answered.end()) for mark in "\n<") < 0:
+        return text
+    run_on = _RUN_ON.search(text, answered.end())
     return text[: run_on.start()] if run_on else text
 
 
