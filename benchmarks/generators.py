@@ -6,20 +6,25 @@
 
 Every problem comes from ``dataset[i]``, one at a time, with its prompt and gold, split "train". Ours and theirs take turns; the
 ratio is the median over rounds. ``--check`` needs no other package: it solves Knights and Knaves puzzles by going through all
-assignments with an evaluator of its own, and looks for keys that two splits have in common.
+assignments with the evaluator of the tests, and looks for keys that two splits have in common.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Callable
-from itertools import product
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy loads
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from puzzle_reader import solutions  # noqa: E402
 
 from setpo_envs.datasets.countdown import countdown_dataset  # noqa: E402
 from setpo_envs.datasets.knights_and_knaves import knights_and_knaves_dataset  # noqa: E402
@@ -81,16 +86,6 @@ def compare() -> None:
         print(f"{name:48}{median(a for a, _ in rates):10.0f}{median(b for _, b in rates):16.0f}{ratio:8.0f}x")
 
 
-def holds(statement: tuple[Any, ...], truthful: tuple[bool, ...]) -> bool:
-    kind, *parts = statement
-    if kind in ("truth", "lie"):
-        return truthful[parts[0]] == (kind == "truth")
-    values = [holds(part, truthful) for part in parts]
-    if kind == "implies":
-        return values[1] or not values[0]
-    return {"not": not values[0], "and": all(values), "or": any(values), "iff": values[0] == values[-1]}[kind]
-
-
 def check(count: int) -> None:
     """Exactly one solution, the recorded one, for ``count`` puzzles of 2 to 8 people and several depths and widths; disjoint splits."""
     keys: dict[str, set[str]] = {}
@@ -101,8 +96,7 @@ def check(count: int) -> None:
             data = knights_and_knaves_dataset(split=split, settings={**chosen, "size": SIZE}, seed=number)
             for index in range(round(count * share / len(settings))):
                 puzzle = data.puzzle(index)  # type: ignore[attr-defined]
-                worlds = product((True, False), repeat=len(puzzle.names))
-                found = [world for world in worlds if all(holds(s, world) == told for s, told in zip(puzzle.statements, world))]
+                found = solutions(puzzle.statements)
                 if found != [puzzle.solution]:
                     raise SystemExit(f"{split} item {index} of {chosen}: recorded {puzzle.solution}, found {found}")
                 keys.setdefault(split, set()).add(puzzle.key)

@@ -41,7 +41,6 @@ GROUP_FIELDS: dict[str, Any] = {
 _MEMBER_FIELDS = tuple(name for name in GROUP_FIELDS if name not in ("defined", "diversity"))
 _WRITTEN_FIELDS = tuple(name for name in GROUP_FIELDS if name not in ("valid", "modes"))  # the two follow from the others
 _PROBLEM_FIELDS = ("task", "problem_id", "prompt", "gold", "metadata")
-_MAX_REASON = 500  # characters
 
 
 @dataclass
@@ -219,7 +218,7 @@ def _verdicts(problems: list[Problem], completions_NG: list[list[str]], mode: st
                     if not isinstance(verdict, Verdict):
                         raise TypeError(f"expected the verifier of {problem.task!r} to return a Verdict, got {type(verdict).__name__}")
                 except Exception as error:
-                    verdict = Verdict(0.0, Status.ERROR, None, None, f"{type(error).__name__}: {error}"[:_MAX_REASON])
+                    verdict = Verdict.failure(f"{type(error).__name__}: {error}")
                 verdicts[text] = verdict
             found.append(verdicts[text])
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from .pool_process import Nursery, Worker
-from .pool_worker import Item, Report, failure
+from .pool_worker import Item, Report
 from .registry import NEEDS, TASKS, Verifier
 from .verdict import Status, Verdict
 
@@ -22,7 +22,7 @@ _LEAST_SECONDS = 0.002  # a chunk costs both sides about 0.1 ms whatever is in i
 _MAX_CHUNK = 256
 _MAX_DEATHS = 3  # of a worker with the same item: once may be anybody's fault
 _MAX_KILLS = 10  # the same for SIGKILL, which comes from outside more often than not
-_CLOSED = failure("the pool was closed")
+_CLOSED = Verdict.failure("the pool was closed")
 
 
 class Job:
@@ -43,9 +43,8 @@ class Job:
                     _reference(TASKS[item.task])
                 self.pending.append(_Piece(self, place, item.task, pickle.dumps(tuple(item), protocol=pickle.HIGHEST_PROTOCOL)))
             except Exception as error:
-                self.put(
-                    place, (failure(f"expected an item that can be sent to a worker process, got {type(error).__name__}: {error}"), 0.0)
-                )
+                trouble = f"expected an item that can be sent to a worker process, got {type(error).__name__}: {error}"
+                self.put(place, (Verdict.failure(trouble), 0.0))
         if not items:
             self._done.set()
 
@@ -181,7 +180,7 @@ class _Foreman:
             try:
                 self._work(chunk, left)
             except BaseException as error:  # whoever waits for these items must hear of it
-                verdict = _CLOSED if self.crew.closing else failure(f"{type(error).__name__}: {error}")
+                verdict = _CLOSED if self.crew.closing else Verdict.failure(f"{type(error).__name__}: {error}")
                 for piece in left.values():
                     piece.settle(verdict)
                 self._dismiss()
@@ -235,7 +234,7 @@ class _Foreman:
         piece = left[place]
         piece.deaths += 1
         if piece.deaths >= (_MAX_KILLS if status == -signal.SIGKILL else _MAX_DEATHS):
-            piece.settle(failure(f"the worker process ended {piece.deaths} times on this item (exit status {status})"), running)
+            piece.settle(Verdict.failure(f"the worker process ended {piece.deaths} times on this item (exit status {status})"), running)
             del left[place]
 
 

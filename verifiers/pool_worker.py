@@ -60,14 +60,10 @@ def judge(pickled: bytes) -> tuple[Verdict, float]:
         if not isinstance(verdict, Verdict):
             raise TypeError(f"expected the verifier of {task!r} to return a Verdict, got {type(verdict).__name__}")
     except MemoryError:
-        verdict = failure("memory: the verifier needed more than the pool's memory limit")
+        verdict = Verdict.failure("memory: the verifier needed more than the pool's memory limit")
     except BaseException as error:  # SystemExit too: a verifier must not end the worker
-        verdict = failure(f"{type(error).__name__}: {error}")
+        verdict = Verdict.failure(f"{type(error).__name__}: {error}")
     return verdict, time.perf_counter() - start
-
-
-def failure(reason: str) -> Verdict:
-    return Verdict(0.0, Status.ERROR, None, None, reason[:500])
 
 
 # --- the nursery -------------------------------------------------------------------------------------------------

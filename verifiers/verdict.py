@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+MAX_REASON = 500  # characters of what went wrong in a verifier
+
 
 class Status(IntEnum):
     """Outcome of a verification; the numbers are stored in arrays and files and never change."""
@@ -39,6 +41,11 @@ class Verdict:
                 if not isinstance(value, str):
                     raise TypeError(f"expected {name} as a str or None, got {type(value).__name__}")
                 object.__setattr__(self, name, str(value))  # nothing but the text: a verdict travels between processes
+
+    @classmethod
+    def failure(cls, reason: str) -> Verdict:
+        """The verdict ERROR, with ``reason`` cut to ``MAX_REASON`` characters."""
+        return cls(0.0, Status.ERROR, None, None, reason[:MAX_REASON])
 
     @property
     def valid(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +89,3 @@ def rows_of(weights_NG: Sequence[Sequence[dict[str, float]]]) -> np.ndarray:
         for vector_d, weights in zip(vectors_Gd, group):
             vector_d[[columns[name] for name in weights]] = list(weights.values())
     return unit_rows(vectors_NGd)
-
-
-WORD_EMBEDDERS: dict[str, Callable[[Groups], np.ndarray]] = {"tfidf": tfidf, "equations": equations}

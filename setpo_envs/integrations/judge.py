@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from setpo_verifiers import Status, Verdict, verify
+from setpo_verifiers import Verdict, verify
 
 if TYPE_CHECKING:
     from setpo_verifiers import VerifierPool
@@ -43,7 +43,7 @@ def _judge_here(task: str, completion: str, gold: Any, mode: str, options: dict[
     try:
         return verify(task, completion, gold, mode=mode, **options)
     except Exception as error:
-        return Verdict(0.0, Status.ERROR, None, None, f"{type(error).__name__}: {error}"[:500])
+        return Verdict.failure(f"{type(error).__name__}: {error}")
 
 
 def _pool(workers: int, timeout: float) -> VerifierPool:
