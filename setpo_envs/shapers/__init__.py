@@ -4,6 +4,7 @@ from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, reg
 from .controls import MeanMatched, RandomPartition, Shuffled
 from .exploration import BatchExploration, UCBExploration
 from .frequency import EDAS, GAPO, IPS, MaDRL, PolyEPO, RarityAware
+from .from_file import load_shaper_file
 from .length import Overlong
 from .passk import PKPO, PassKTraining
 from .quality import Darling
@@ -38,6 +39,7 @@ __all__ = [
     "apply_shaper",
     "dra_rewards",
     "equational_diversity",
+    "load_shaper_file",
     "logdet_credits",
     "make_shaper",
     "register",

@@ -1,4 +1,4 @@
-"""What a set shaper is, the registry of shapers, and the wrapper that puts one around an environment.
+"""The registry of set shapers, and the wrapper that puts one around an environment.
 
 A shaper looks at N verified groups and says how their training signal changes: A = w * base(r') + lambda * c, with the
 shaped rewards r', the weights w and the credits c that it returns. It never touches rewards or verdicts. A new one is
@@ -16,46 +16,23 @@ registered with a decorator; its options are the fields of a dataclass (or the p
             same_NGG = groups.modes[:, :, None] == groups.modes[:, None, :]
             return Shaping(credits=1 / same_NGG.sum(axis=2) ** self.power)
 
-From there on ``gym.make(..., shaper="rare_mode", shaper_kwargs={"power": 2})``, the trainer and the contract test know it.
+From there on ``gym.make(..., shaper="rare_mode", shaper_kwargs={"power": 2})``, the trainer and ``check_shaper`` know it. What is
+installed with the entry point group :data:`~setpo_envs.shapers.installed.GROUP` is known without an import, and
+:func:`~setpo_envs.shapers.from_file.load_shaper_file` imports a file that registers shapers.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import gymnasium as gym
-import numpy as np
 
-from ..group import Groups
+from . import installed
+from .shaping import Shaper, Shaping, apply_shaper
 
-
-@dataclass(frozen=True)
-class Shaping:
-    """What a shaper returns for N groups of G. A field left at None is neutral: the value in brackets."""
-
-    credits: np.ndarray | None = None  # c (N, G) float64, unweighted [zeros]
-    shaped_rewards: np.ndarray | None = None  # r' (N, G) float64 [the verified rewards]
-    weights: np.ndarray | None = None  # w (N, G) float64, factor on the base advantage [ones]
-    defined: np.ndarray | None = None  # (N,) bool; where False the shaping of the group is neutral [all True]
-    diversity: np.ndarray | None = None  # D (N,) float64, set diversity under the shaper's kernel [zeros]
-
-
-class Shaper(Protocol):
-    """``shaper(groups, rng) -> Shaping``. It must not change ``groups`` and draws from nothing but ``rng``.
-
-    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are. A method
-    ``before_verdicts(completions_NG) -> shaper``, if there is one, is called while worker processes verify: what it returns is
-    applied in place of the shaper, says the same, and has computed what it can from the texts alone.
-
-    Two attributes say what the method's paper trains with: ``base_advantage``, a name among the agent's (None for a method whose
-    credits are the advantage itself, with weights of zero), and ``credit_coefficient``, lambda. A shaper that remembers what it was
-    shown has a settable property ``state`` of JSON values, which checkpoints keep.
-    """
-
-    def __call__(self, groups: Groups, rng: np.random.Generator, /) -> Shaping: ...
+__all__ = ["Shaper", "ShaperWrapper", "Shaping", "apply_shaper", "make_shaper", "register", "registry", "resolve_shaper"]
 
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
@@ -76,19 +53,23 @@ def register(name: str) -> Callable[[Factory], Factory]:
 
 
 def registry() -> dict[str, Callable[..., Shaper]]:
-    """Registered shapers: name -> class or function that makes one from its options."""
-    return dict(_SHAPERS)
+    """Shapers that are registered or installed: name -> class or function that makes one from its options.
+
+    An installed shaper that cannot be imported, or whose name is taken, is left out with a warning that names its distribution.
+    """
+    return {**installed.shapers(_SHAPERS), **_SHAPERS}
 
 
 def make_shaper(name: str, **options: Any) -> Shaper:
-    """The shaper registered as ``name``; an unknown name or option raises ValueError with the choices."""
-    if name not in _SHAPERS:
-        raise ValueError(f"unknown shaper {name!r}: choose one of {', '.join(sorted(_SHAPERS))}, or register it first")
-    known = inspect.signature(_SHAPERS[name]).parameters
+    """The shaper of that name; an unknown name or option raises ValueError with the choices, a broken installed one with the cause."""
+    factory = _SHAPERS.get(name) or installed.shaper(name)
+    if factory is None:
+        raise ValueError(f"unknown shaper {name!r}: choose one of {', '.join(sorted(registry()))}, or register it first")
+    known = inspect.signature(factory).parameters
     unknown = [option for option in options if option not in known]
     if unknown:
         raise ValueError(f"unknown option {unknown[0]!r} of shaper {name!r}: choose among {', '.join(known) or 'none, it has no options'}")
-    return _SHAPERS[name](**options)
+    return factory(**options)
 
 
 def resolve_shaper(
@@ -113,33 +94,6 @@ def resolve_shaper(
             f"{shaper!r} needs groups of at least {least} completions, got group_size={group_size}: raise it, or set shaper=None"
         )
     return shaper
-
-
-def apply_shaper(groups: Groups, shaper: Shaper, rng: np.random.Generator) -> None:
-    """Write what ``shaper`` says into ``groups`` (in place), replacing what an earlier shaper wrote.
-
-    Raises:
-        ValueError: The shaper returned an array of another shape or a value that is not finite.
-    """
-    shaping = shaper(groups, rng)
-    shape = groups.n_groups, groups.group_size
-    defined = np.ones(shape[0], bool) if shaping.defined is None else _checked("defined", shaping.defined, shape[:1], shaper).astype(bool)
-    groups.defined = defined
-    groups.diversity = np.zeros(shape[0]) if shaping.diversity is None else _checked("diversity", shaping.diversity, shape[:1], shaper)
-    neutral = {"credits": np.zeros(shape), "shaped_rewards": groups.rewards.copy(), "weights": np.ones(shape)}
-    for name, otherwise in neutral.items():
-        given = getattr(shaping, name)
-        value = otherwise if given is None else np.where(defined[:, None], _checked(name, given, shape, shaper), otherwise)
-        setattr(groups, name, value)
-
-
-def _checked(name: str, value: np.ndarray, shape: tuple[int, ...], shaper: Shaper) -> np.ndarray:
-    value = np.array(value, np.float64)
-    if value.shape != shape:
-        raise ValueError(f"expected {name} of shape {shape} from {shaper!r}, got {value.shape}")
-    if not np.isfinite(value).all():
-        raise ValueError(f"expected finite {name} from {shaper!r}, got nan or inf: a shaper says 'undefined' with defined=False")
-    return value
 
 
 class ShaperWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
