@@ -23,7 +23,7 @@ import setpo_envs
 from setpo_verifiers import VerifierPool
 
 from . import checkpoint
-from .advantages import BASE_ADVANTAGES, among_valid, combine, shaping_ratio
+from .advantages import BASE_ADVANTAGES, among_valid, combine, scale_shaping, shaping_ratio
 from .jsonl import append_lines, keep_lines
 from .losses import CLIP, LOSSES, kl_k3, sequence_mean
 from .policies.tiny import TinyConfig, TinyPolicy
@@ -60,6 +60,10 @@ class TrainConfig:
     shaper_kwargs: dict[str, Any] = field(default_factory=dict)
     credit_coefficient: float = 0.0
     """lambda, the factor on the shaper's credits."""
+    shaping_strength: float = 1.0
+    """Factor on all that the shaper changes of the advantages: 1 is the method as it is."""
+    match_shaping_ratio: float | None = None
+    """Scale what the shaper changes in every batch to this RMS beside the base advantage's, whatever the method's own scale."""
     entropy_coefficient: float = 0.0
     """Factor on the mean token entropy (nats), added to the objective."""
     kl_coefficient: float = 0.0
@@ -81,11 +85,13 @@ class TrainConfig:
         for name in ("temperature", "learning_rate", "max_grad_norm"):
             if not isinstance(value := getattr(self, name), (int, float)) or not value > 0:
                 raise ValueError(f"expected {name} to be a number above 0, got {value!r}")
-        for name in ("credit_coefficient", "entropy_coefficient", "kl_coefficient"):
+        for name in ("credit_coefficient", "shaping_strength", "entropy_coefficient", "kl_coefficient"):
             if not isinstance(value := getattr(self, name), (int, float)) or not value >= 0:
                 raise ValueError(f"expected {name} to be a number of at least 0, got {value!r}")
         if self.clip is not None and (not isinstance(self.clip, (list, tuple)) or len(self.clip) != 2):
             raise ValueError(f"expected clip to be None or a pair (low, high), got {self.clip!r}")
+        if (ratio := self.match_shaping_ratio) is not None and not (isinstance(ratio, (int, float)) and ratio >= 0 and self.shaper):
+            raise ValueError(f"expected match_shaping_ratio to be None, or a number of at least 0 beside a shaper, got {ratio!r}")
         if self.credit_coefficient and self.shaper is None:
             raise ValueError("expected a shaper beside credit_coefficient: without one there is no credit to weigh")
 
@@ -163,15 +169,18 @@ class Trainer:
         )
         start = time.perf_counter()
         valid_NG = batch.groups.valid
-        base_NG = among_valid(BASE_ADVANTAGES[config.base_advantage], batch.groups.shaped_rewards, valid_NG)
-        advantages_NG = combine(base_NG, batch.groups.credits, config.credit_coefficient, batch.groups.weights) * valid_NG
+        groups, base = batch.groups, BASE_ADVANTAGES[config.base_advantage]
+        unshaped_NG = among_valid(base, groups.rewards, valid_NG)
+        shaped_NG = among_valid(base, groups.shaped_rewards, valid_NG)
+        shaped_NG = combine(shaped_NG, groups.credits, config.credit_coefficient, groups.weights) * valid_NG
+        advantages_NG = scale_shaping(unshaped_NG, shaped_NG, config.shaping_strength, config.match_shaping_ratio)
         update = self.update(batch, torch.as_tensor(advantages_NG, dtype=torch.float32))
         self.step += 1
         batch.seconds["update"] = time.perf_counter() - start
         return {
             "step": self.step,
             **describe(batch),
-            "shaping_ratio": shaping_ratio(base_NG, batch.groups.credits, config.credit_coefficient),
+            "shaping_ratio": shaping_ratio(unshaped_NG, advantages_NG),
             **update,
             "seconds": {name: round(seconds, 5) for name, seconds in batch.seconds.items()},
         }
