@@ -15,7 +15,7 @@ from setpo_envs.group import Groups
 from setpo_envs.shapers.base import Shaper, apply_shaper
 from setpo_verifiers import VerifierPool
 
-from .policies.base import Policy, Samples
+from .policies.base import Generates, Samples, Sampling
 
 
 @dataclass
@@ -28,14 +28,14 @@ class Rollout:
 
 
 def rollout(
-    policy: Policy,
+    policy: Generates,
     problems: Sequence[Problem],
     group_size: int,
     *,
     shaper: Shaper | None,
     generator: torch.Generator,
     rng: np.random.Generator,
-    temperature: float = 1.0,
+    sampling: Sampling,
     mode: str = "lenient",
     pool: VerifierPool | None = None,
 ) -> Rollout:
@@ -46,7 +46,7 @@ def rollout(
     """
     clock = time.perf_counter
     start = clock()
-    samples = policy.generate([problem.prompt for problem in problems], group_size, temperature=temperature, generator=generator)
+    samples = policy.generate([problem.prompt for problem in problems], group_size, sampling, generator)
     generated = clock()
     groups = verify_groups(problems, samples.completions_NG, mode=mode, shaper=shaper if pool else None, rng=rng, pool=pool)
     verified = clock()

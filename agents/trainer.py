@@ -26,6 +26,7 @@ from . import checkpoint
 from .advantages import BASE_ADVANTAGES, among_valid, combine, scale_shaping, shaping_ratio
 from .jsonl import append_lines, keep_lines
 from .losses import CLIP, LOSSES, kl_k3, sequence_mean
+from .policies.base import Sampling
 from .policies.tiny import TinyConfig, TinyPolicy
 from .progress import progress
 from .rollout import Rollout, rollout
@@ -163,7 +164,7 @@ class Trainer:
             shaper=self.shaper,
             generator=self.generator,
             rng=self.shaper_rng,
-            temperature=config.temperature,
+            sampling=Sampling(temperature=config.temperature),
             mode=self.mode,
             pool=self.pool,
         )
