@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     _add_sizes(p)
 
-    p = add("bench", bench, "Shapers x environments x seeds on the tiny policy: raw and scale-matched leaderboards with paired intervals.")
+    p = add("bench", bench, "Shapers x environments x seeds on the tiny policy: leaderboards, raw and with scales matched.")
     p.add_argument("--out", type=Path, default=Path("runs/bench"), help="folder for everything that is made; started again, it goes on")
     p.add_argument(
         "--shaper", action="append", default=[], metavar="FILE", help="a .py file that registers shapers of yours: each is one more row"
@@ -88,6 +88,18 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     p.add_argument("--eval-problems", type=int, default=100, help="problems of each split")
     p.add_argument("--warm-start-steps", type=int, default=None, help="gradient steps of the warm start (default: the environment's)")
+    p.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
+
+    p = add("robustness", robustness, "SetPO+GRPO against GRPO, one factor at a time: decoding temperature, group size, KL coefficient.")
+    p.add_argument(
+        "--out", type=Path, default=Path("runs/robustness"), help="folder for everything that is made; started again, it goes on"
+    )
+    p.add_argument("--seeds", type=int, default=3, help="paired seeds; warm starts alternate between two")
+    p.add_argument("--steps", type=int, default=100, help="training steps a run")
+    p.add_argument("--prompts", type=int, default=16, help="prompts a step")
+    p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
+    p.add_argument("--eval-problems", type=int, default=None, help="problems of the test split (default: all)")
+    p.add_argument("--warm-start-steps", type=int, default=3000, help="gradient steps of the warm start")
     p.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
 
     p = add("envs", envs, "List the environments, or print the specification of one.")
@@ -256,6 +268,16 @@ def bench(*, out: Path, shaper: list[str], envs: list[str] | None, warm_start_st
     paths = write_leaderboard(out)
     print()
     print(paths[0].read_text(encoding="utf-8"))
+    print("\n".join(f"wrote {path}" for path in paths))
+
+
+def robustness(*, out: Path, **sizes: Any) -> None:
+    _check_writable(out)
+    from .robustness import robustness as run
+    from .robustness import write_robustness
+
+    paths = write_robustness(out, run(out, **sizes))
+    print("\n" + paths[0].read_text(encoding="utf-8"))
     print("\n".join(f"wrote {path}" for path in paths))
 
 
