@@ -56,8 +56,8 @@ class TrainConfig:
     """A key of ``advantages.BASE_ADVANTAGES``."""
     clip: tuple[float, float] | None = None
     """Ratio clip (low, high); None takes the algorithm's default, ``losses.CLIP``."""
-    shaper: str | None = None
-    """A registered set shaper, or None."""
+    shaper: str | list[Any] | None = None
+    """A registered set shaper, a list of them (names, or pairs of a name and its options), or None."""
     shaper_kwargs: dict[str, Any] = field(default_factory=dict)
     credit_coefficient: float = 0.0
     """lambda, the factor on the shaper's credits."""
