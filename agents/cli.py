@@ -141,8 +141,20 @@ def _parser() -> argparse.ArgumentParser:
     p = add("rescore", rescore, "Verify stored groups of completions again and add set-level credits.")
     p.add_argument("source", type=Path, help="groups.jsonl, or pooled completions (task, problem_id, gold_raw, completions)")
     p.add_argument("--out", type=Path, required=True, help="groups.jsonl to write; started again, it goes on")
-    p.add_argument("--shaper", default="setpo", help="registered shaper")
-    p.add_argument("--shaper-kwargs", type=_json_object, default={}, help="its options as JSON")
+    p.add_argument(
+        "--shaper",
+        action="append",
+        dest="shapers",
+        metavar="NAME[:JSON]",
+        help="registered shaper with its options, setpo unless given; several are compared, the first is the baseline (none: no shaper; "
+        "all: none and every registered one). Options may hold base_advantage and credit_coefficient",
+    )
+    p.add_argument("--shaper-kwargs", type=_json_object, default={}, help="options of a single shaper as JSON")
+    p.add_argument("--html", type=Path, metavar="PAGE.html", help="page to write on which to read the groups, sorted by what a method pays")
+    p.add_argument(
+        "--task", action="append", default=[], dest="tasks", metavar="[TASK=]VERIFIER", help="verifier of the groups of one task, or of all"
+    )
+    p.add_argument("--gold", metavar="FIELD", help="field with the gold answer; default: gold, else gold_raw")
     p.add_argument("--strict", action="store_true", help="answers count only in a tag or a box")
 
     p = add("verify", verify, "Judge completions: a verdict for every line of a file, or one explained step by step.")
@@ -348,15 +360,47 @@ def evaluate(
     print(metrics_table(lines))
 
 
-def rescore(*, source: Path, out: Path, shaper: str, shaper_kwargs: dict[str, Any], strict: bool) -> None:
-    from setpo_envs.shapers.base import make_shaper
+def rescore(
+    *,
+    source: Path,
+    out: Path,
+    shapers: list[str] | None,
+    shaper_kwargs: dict[str, Any],
+    html: Path | None,
+    tasks: list[str],
+    gold: str | None,
+    strict: bool,
+) -> None:
+    from . import rescore as run
+    from .methods import make_method, read_methods
 
-    from .rescore import rescore as run
-    from .rescore import summary
+    specs = shapers or ["setpo"]
+    if shaper_kwargs and (len(specs) > 1 or ":" in specs[0]):
+        raise ValueError("expected --shaper-kwargs beside one --shaper NAME; give each of several its own options, as --shaper NAME:JSON")
+    methods = [make_method(specs[0], shaper_kwargs)] if shaper_kwargs else read_methods(specs)
+    for folder in {path.parent for path in (out, html) if path is not None}:
+        _check_writable(folder)
+    verifiers = dict(task.split("=", 1) if "=" in task else ("*", task) for task in tasks)
+    options: dict[str, Any] = {"mode": "strict" if strict else "lenient", "reading": run.Reading(verifiers, gold)}
+    if "all" in specs:
+        methods, left_out = run.usable(source, methods, **options)
+        for reason in left_out:
+            print(reason, file=sys.stderr)
+    if len(methods) == 1 and methods[0].shaper is not None:
+        lines = run.rescore(source, out, shaper=methods[0].shaper, **options)
+        compared = [run.with_method(line, methods[0]) for line in lines] if html else []
+    else:
+        lines = compared = run.rescore_methods(source, out, methods=methods, **options)
+    print("\n".join(run.summary(lines)))
+    if compared:
+        from .comparison import compare_methods, comparison_text, paid_list
 
-    made = make_shaper(shaper, **shaper_kwargs)
-    _check_writable(out.parent)
-    print("\n".join(summary(run(source, out, shaper=made, mode="strict" if strict else "lenient"))))
+        comparison = compare_methods(compared)
+        print("\n".join(["", *paid_list(comparison, compared), "", *comparison_text(comparison)]))
+        if html:
+            from .rescore_page import write_page
+
+            print(f"wrote {write_page(html, comparison, compared, methods, name=source.name)}")
 
 
 def verify(*, source: Path | None, out: Path | None, workers: int, timeout: float, strict: bool, explain: bool, **one: Any) -> None:
