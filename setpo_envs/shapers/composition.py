@@ -136,7 +136,9 @@ class Composed:
 
     def before_verdicts(self, completions_NG: Sequence[Sequence[str]]) -> Shaper:
         """The same composition, of members that have computed what they can from the texts."""
-        prepared = tuple(shaper.before_verdicts(completions_NG) if hasattr(shaper, "before_verdicts") else shaper for shaper in self.members)
+        prepared = tuple(
+            shaper.before_verdicts(completions_NG) if hasattr(shaper, "before_verdicts") else shaper for shaper in self.members
+        )
         return partial(self, prepared=prepared)
 
     def __call__(self, groups: Groups, rng: np.random.Generator, *, prepared: tuple[Shaper, ...] | None = None) -> Shaping:
