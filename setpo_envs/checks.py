@@ -1,4 +1,4 @@
-"""Checks for what others write: run them on your own data set before you train on it."""
+"""Checks for what others write: run them on your own data set or shaper before you train with it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from setpo_verifiers.knights_and_knaves import parse_roles, verify_knights_and_k
 from .datasets.countdown import problem_modes
 from .datasets.problem import Dataset, Problem, normalised
 from .prompts import with_article
+from .shapers.contract import check_shaper
+
+__all__ = ["boxed_gold", "check_dataset", "check_shaper", "right_completion"]
 
 # what a prompt says of its answer format -> the answer in it
 _FORMATS = (("CONCLUSION:", "CONCLUSION:\n{}"), ("<answer>", "<answer>{}</answer>"), ("####", "#### {}"))

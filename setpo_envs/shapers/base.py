@@ -16,9 +16,10 @@ registered with a decorator; its options are the fields of a dataclass (or the p
             same_NGG = groups.modes[:, :, None] == groups.modes[:, None, :]
             return Shaping(credits=1 / same_NGG.sum(axis=2) ** self.power)
 
-From there on ``gym.make(..., shaper="rare_mode", shaper_kwargs={"power": 2})``, the trainer and ``check_shaper`` know it. What is
-installed with the entry point group :data:`~setpo_envs.shapers.installed.GROUP` is known without an import, and
-:func:`~setpo_envs.shapers.from_file.load_shaper_file` imports a file that registers shapers.
+From there on ``gym.make(..., shaper="rare_mode", shaper_kwargs={"power": 2})`` and the trainer know it, and
+:func:`~setpo_envs.checks.check_shaper` says whether it keeps to what they rely on. What is installed with the entry point group
+:data:`~setpo_envs.shapers.installed.GROUP` is known without an import, and :func:`~setpo_envs.shapers.from_file.load_shaper_file`
+imports a file that registers shapers.
 """
 
 from __future__ import annotations

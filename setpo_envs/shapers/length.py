@@ -25,8 +25,8 @@ class Overlong(Around):
         p(n) = 0 for n <= L - C;    ((L - C) - n) / C up to n = L;    -1 above.
 
     The verified reward stays as it is. Token counts come with the completions, ``Completion(text, n_tokens=n)``; one without a
-    count that is marked as truncated gets -1. The punishment is always defined, so ``defined`` is True in every group: where the
-    other shaper is undefined its part is neutral.
+    count that is marked as truncated gets -1. The punishment is always defined, so ``defined`` is True in every group that is as
+    large as the other shaper asks: where that is undefined its part is neutral.
 
     Args:
         max_tokens: L, the length at which sampling stops.
@@ -55,7 +55,8 @@ class Overlong(Around):
         if self.source is None:
             return Shaping(shaped_rewards=groups.rewards + punishment_NG)
         shaped = completed(self.source(groups, rng), groups, self.source)
-        return Shaping(shaped.credits, shaped.shaped_rewards + punishment_NG, shaped.weights, diversity=shaped.diversity)
+        large_enough_N = np.full(groups.n_groups, groups.group_size >= self.min_group_size)
+        return Shaping(shaped.credits, shaped.shaped_rewards + punishment_NG, shaped.weights, large_enough_N, shaped.diversity)
 
     def _tokens(self, text: str) -> int:
         count = n_tokens(text)
