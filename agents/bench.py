@@ -129,9 +129,10 @@ def bench(
     shapers: Sequence[str] = (),
     seeds: int = 5,
     workers: int = 2,
-    steps: int = 100,
-    prompts: int = 16,
+    steps: int = 60,
+    prompts: int = 32,
     group_size: int = 8,
+    learning_rate: float = 2e-4,
     **sizes: Any,
 ) -> None:
     """Run what is missing of a benchmark in ``out``: one folder an environment, each with its ``results.jsonl``.
@@ -145,7 +146,7 @@ def bench(
         ValueError: Unknown names, a shaper file that cannot be used, or a folder that holds another plan.
     """
     chosen = [*pick("method", {method.name: method for method in METHODS}, methods), *file_methods(shapers)]
-    train = {"prompts_per_step": prompts, "group_size": group_size}
+    train = {"prompts_per_step": prompts, "group_size": group_size, "learning_rate": learning_rate}
     for name, env in zip(envs, pick("environment", ENVS, envs)):
         sizes = {"warm_start_steps": env.warm_start_steps, "snapshots": 1, "snapshot_problems": 0, **sizes}
         plan = Plan(out / name, env=env.env, env_kwargs=dict(env.env_kwargs), policy=dict(env.policy), steps=steps, train=train, **sizes)
