@@ -74,20 +74,24 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     _add_sizes(p)
 
+    absent: dict[str, Any] = {"default": argparse.SUPPRESS}  # the default is that of the function, and no "None" in the help
     p = add("bench", bench, "Shapers x environments x seeds on the tiny policy: leaderboards, raw and with scales matched.")
     p.add_argument("--out", type=Path, default=Path("runs/bench"), help="folder for everything that is made; started again, it goes on")
     p.add_argument(
-        "--shaper", action="append", default=[], metavar="FILE", help="a .py file that registers shapers of yours: each is one more row"
+        "--list", **absent, action="store_true", dest="listing", help="print the methods and environments there are; run nothing"
     )
-    p.add_argument("--methods", type=_names, default=None, help="methods to run, by comma (default: all); GRPO and controls always run")
-    p.add_argument("--envs", type=_names, default=None, help="environments to run on, by comma (default: all)")
+    p.add_argument("--methods", **absent, type=_names, metavar="A,B", help="methods to run (default: all); GRPO and controls always run")
+    p.add_argument(
+        "--shaper", **absent, action="append", metavar="FILE", help=".py file that registers shapers of yours: each is one more row"
+    )
+    p.add_argument("--envs", **absent, type=_names, metavar="A,B", help="environments to run on (default: all)")
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     p.add_argument("--steps", type=int, default=100, help="training steps a run")
     p.add_argument("--prompts", type=int, default=16, help="prompts a step")
     p.add_argument("--group-size", type=int, default=8, help="completions a prompt")
     p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     p.add_argument("--eval-problems", type=int, default=100, help="problems of each split")
-    p.add_argument("--warm-start-steps", type=int, default=None, help="gradient steps of the warm start (default: the environment's)")
+    p.add_argument("--warm-start-steps", **absent, type=int, help="gradient steps of the warm start (default: the environment's)")
     p.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
 
     p = add("robustness", robustness, "SetPO+GRPO against GRPO, one factor at a time: decoding temperature, group size, KL coefficient.")
@@ -257,14 +261,16 @@ def study(*, out: Path, **sizes: Any) -> None:
     print("\n" + "\n".join(f"wrote {path}" for path in paths))
 
 
-def bench(*, out: Path, shaper: list[str], envs: list[str] | None, warm_start_steps: int | None, **sizes: Any) -> None:
-    _check_writable(out)
-    from .bench import ENVS
+def bench(*, out: Path, listing: bool = False, shaper: Sequence[str] = (), **sizes: Any) -> None:
     from .bench import bench as run
-    from .leaderboard import write_leaderboard
+    from .bench import overview
+    from .leaderboard_page import write_leaderboard
 
-    sizes |= {} if warm_start_steps is None else {"warm_start_steps": warm_start_steps}
-    run(out, envs=tuple(ENVS) if envs is None else envs, shapers=shaper, **sizes)
+    if listing:
+        _print("\n".join(overview()))
+        return
+    _check_writable(out)
+    run(out, shapers=shaper, **sizes)
     paths = write_leaderboard(out)
     print()
     print(paths[0].read_text(encoding="utf-8"))
