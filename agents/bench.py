@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .bench_methods import CONTROL_METHODS, GRPO, METHODS, Method, file_methods
 from .jobs import Arm, Job, Plan, run_jobs, run_warm_starts, save_plan
 from .jsonl import resumable_lines
 from .leaderboard import chosen_strengths, parse_arm
-from .methods import CONTROL_METHODS, GRPO, METHODS, Method, file_methods
 from .study import ENV_KWARGS
 
 STRENGTHS = (0.3, 1.0, 3.0)

@@ -11,6 +11,7 @@ import copy
 import json
 import os
 import time
+from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,12 @@ from setpo_verifiers import VerifierPool
 from . import checkpoint
 from .advantages import BASE_ADVANTAGES, among_valid, combine, scale_shaping, shaping_ratio
 from .jsonl import append_lines, keep_lines
-from .losses import CLIP, LOSSES, kl_k3, sequence_mean
+from .losses import LOSSES, make_loss
+from .objective import Objective, Scoring, experience
 from .policies.base import Sampling
 from .policies.tiny import TinyConfig, TinyPolicy
 from .progress import progress
+from .regularizers import Minibatch
 from .rollout import Rollout, rollout
 
 gym.register_envs(setpo_envs)
@@ -55,9 +58,19 @@ class TrainConfig:
     base_advantage: str = "grpo"
     """A key of ``advantages.BASE_ADVANTAGES``."""
     clip: tuple[float, float] | None = None
-    """Ratio clip (low, high); None takes the algorithm's default, ``losses.CLIP``."""
-    shaper: str | None = None
-    """A registered set shaper, or None."""
+    """Ratio clip (low, high); None takes the algorithm's default."""
+    dual_clip: float | None = None
+    """Bound on the ratio where the advantage is negative, as ``losses.dual_clip``; None: no bound."""
+    aggregation: str | None = None
+    """One of ``losses.AGGREGATIONS``; None takes the algorithm's."""
+    loss_length: int | None = None
+    """Most tokens of a completion: the constant that ``dr_grpo`` divides by, and no other algorithm."""
+    importance_cap: float | None = None
+    """Most that a token may count for where the trainer finds it likelier than the sampler did; None: no correction."""
+    regularizers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Registered regularisers with their options, such as {"kl_cov": {"coefficient": 1.0}}; they act in this order."""
+    shaper: str | list[Any] | None = None
+    """A registered set shaper, a list of them (names, or pairs of a name and its options), or None."""
     shaper_kwargs: dict[str, Any] = field(default_factory=dict)
     credit_coefficient: float = 0.0
     """lambda, the factor on the shaper's credits."""
@@ -93,6 +106,10 @@ class TrainConfig:
             raise ValueError(f"expected clip to be None or a pair (low, high), got {self.clip!r}")
         if (ratio := self.match_shaping_ratio) is not None and not (isinstance(ratio, (int, float)) and ratio >= 0 and self.shaper):
             raise ValueError(f"expected match_shaping_ratio to be None, or a number of at least 0 beside a shaper, got {ratio!r}")
+        if self.importance_cap is not None and not (isinstance(self.importance_cap, (int, float)) and self.importance_cap > 0):
+            raise ValueError(f"expected importance_cap to be None or a number above 0, got {self.importance_cap!r}")
+        if not isinstance(self.regularizers, dict) or not all(isinstance(options, dict) for options in self.regularizers.values()):
+            raise ValueError(f"expected regularizers to be a dict of options by name, got {self.regularizers!r}")
         if self.credit_coefficient and self.shaper is None:
             raise ValueError("expected a shaper beside credit_coefficient: without one there is no credit to weigh")
 
@@ -128,7 +145,6 @@ class Trainer:
         self.policy = load_policy(Path(config.warm_start))
         # a warm start is the weights it holds, wherever the file is
         self.identity = {**_as_json(config), "warm_start": checkpoint.fingerprint(self.policy.state_dict())}
-        self.reference = copy.deepcopy(self.policy).requires_grad_(False) if config.kl_coefficient else None
         self.optimizer = torch.optim.AdamW(
             self.policy.parameters(), lr=config.learning_rate, betas=config.betas, weight_decay=config.weight_decay, fused=True
         )
@@ -136,6 +152,12 @@ class Trainer:
         self.problem_rng, self.shaper_rng = np.random.default_rng(problem_seed), np.random.default_rng(shaper_seed)
         self.generator = torch.Generator().manual_seed(int(sample_seed.generate_state(1)[0]))
         self.order.restart(self.problem_rng)
+        loss = make_loss(
+            config.algorithm, clip=config.clip, aggregation=config.aggregation, dual_clip=config.dual_clip, length=config.loss_length
+        )
+        self.objective = Objective.make(loss, named_regularizers(config), self.generator)
+        needs_base = self.objective.needs("reference") or self.objective.needs("replay")
+        self.reference = copy.deepcopy(self.policy).requires_grad_(False) if needs_base else None
         self.step = 0
         claim(folder, self.identity, config)  # last: a configuration that cannot run claims no folder
         self._resume()
@@ -186,28 +208,33 @@ class Trainer:
             "seconds": {name: round(seconds, 5) for name, seconds in batch.seconds.items()},
         }
 
-    def update(self, batch: Rollout, advantages_NG: torch.Tensor) -> dict[str, float]:
-        """One pass of clipped policy-gradient minibatches over the batch; returns means over the minibatches."""
-        config, totals = self.config, dict.fromkeys(("loss", "entropy", "kl", "clip_fraction", "grad_norm"), 0.0)
-        low, high = config.clip or CLIP[config.algorithm]
+    def update(self, batch: Rollout, advantages_NG: torch.Tensor) -> dict[str, Any]:
+        """One pass of policy-gradient minibatches over the batch; returns means over the minibatches.
+
+        ``regularizers``, where there are any, says by how much each changed the advantages (mean absolute change) or the objective.
+        """
+        config, objective = self.config, self.objective
         chunks = torch.arange(len(advantages_NG)).chunk(config.minibatches)  # fewer where there are fewer prompts
+        scoring = Scoring(self.policy, self.reference, config.temperature)
+        scored = scoring.old_pass(batch.samples, chunks) if objective.needs("old_pass") or config.importance_cap else None
+        old, importance = experience(batch, scored, config.importance_cap)
+        advantages_BX, changes = objective.advantages(advantages_NG.flatten(), old)
+        advantages_NGX = advantages_BX.view(*advantages_NG.shape, -1)
+        replay = scoring.replay(batch, self.generator) if objective.needs("replay") else None
+        totals: dict[str, float] = defaultdict(float)
+        effects: dict[str, float] = defaultdict(float, changes)
         for rows in chunks:
-            samples = batch.samples[rows]
-            mask = samples.mask_NGT.flatten(0, 1)
-            log_probs_NGT, entropy_NGT = self.policy.log_probs(samples, temperature=config.temperature)
-            log_probs = log_probs_NGT.flatten(0, 1)
-            old = samples.log_probs_NGT.flatten(0, 1)
-            loss, clipped = LOSSES[config.algorithm](log_probs, old, advantages_NG[rows].flatten(), mask, clip_low=low, clip_high=high)
-            entropy = sequence_mean(entropy_NGT.flatten(0, 1), mask).mean()
-            objective = loss - config.entropy_coefficient * entropy if config.entropy_coefficient else loss
-            kl = torch.zeros(())
-            if self.reference is not None:
-                with torch.no_grad():
-                    reference, _ = self.reference.log_probs(samples, temperature=config.temperature)
-                kl = kl_k3(log_probs, reference.flatten(0, 1), mask)
-                objective = objective + config.kl_coefficient * kl
+            minibatch = Minibatch(
+                old.groups(rows),
+                *scoring.current(batch.samples[rows]),
+                advantages_NGX[rows].flatten(0, 1),
+                objective.loss.aggregate,
+                scoring.base(batch.samples[rows]) if objective.needs("reference") else None,
+                scoring.replayed(replay[rows]) if replay is not None else None,
+            )
+            value, logged, added = objective(minibatch)
             self.optimizer.zero_grad(set_to_none=True)
-            objective.backward()
+            value.backward()
             norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
             if not torch.isfinite(norm):
                 raise FloatingPointError(
@@ -215,9 +242,10 @@ class Trainer:
                     "Lower the learning rate or the coefficients."
                 )
             self.optimizer.step()
-            for name, value in zip(totals, (loss, entropy, kl, clipped, norm)):
-                totals[name] += value.item() / len(chunks)
-        return totals
+            for sums, values in ((totals, {**logged, "grad_norm": norm}), (effects, added)):
+                for name, x in values.items():
+                    sums[name] += x.item() / len(chunks)
+        return {**totals, **importance, **({"regularizers": dict(effects)} if effects else {})}
 
     def save(self) -> None:
         """Write the checkpoint atomically: weights, optimiser, every random state, the step."""
@@ -270,6 +298,15 @@ def describe(batch: Rollout) -> dict[str, Any]:
         "length": float(lengths.mean()),
         "tokens_per_second": float(lengths.sum()) / max(batch.seconds["generate"], 1e-9),
     }
+
+
+def named_regularizers(config: TrainConfig) -> dict[str, dict[str, Any]]:
+    """``config.regularizers``, and those that have a field of their own."""
+    fields = {"entropy": config.entropy_coefficient, "kl": config.kl_coefficient}
+    given = {name: {"coefficient": coefficient} for name, coefficient in fields.items() if coefficient}
+    if twice := sorted(given.keys() & config.regularizers.keys()):
+        raise ValueError(f"expected {twice[0]}_coefficient or regularizers[{twice[0]!r}], got both")
+    return {**given, **config.regularizers}
 
 
 def load_policy(path: Path) -> TinyPolicy:

@@ -15,10 +15,10 @@ from tiny_run import POLICY, SPACE
 from setpo_agents import bench as benches
 from setpo_agents import jobs
 from setpo_agents.bench import ENVS, MATCHED_RATIO, STRENGTHS, BenchEnv, bench, overview, pick
+from setpo_agents.bench_methods import CONTROL_METHODS, GRPO, METHODS, file_methods
 from setpo_agents.jsonl import read_lines
 from setpo_agents.leaderboard import CONTROLS
 from setpo_agents.leaderboard_page import write_leaderboard
-from setpo_agents.methods import CONTROL_METHODS, GRPO, METHODS, file_methods
 from setpo_agents.trainer import TrainConfig
 from setpo_envs.shapers import base
 
