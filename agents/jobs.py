@@ -279,14 +279,12 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 def _begin_worker() -> None:
     """A worker ends with its parent: one that outlived it would go on writing into a run that the next call resumes."""
     single_thread()
-    parent = multiprocessing.parent_process()
-    assert parent is not None
+    threading.Thread(target=_end_after, args=(multiprocessing.parent_process(),), daemon=True).start()
 
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+def _end_after(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def _logged(function: Any, folder: Path, *args: Any) -> None:
