@@ -79,13 +79,17 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     _add_sizes(p)
 
+    absent: dict[str, Any] = {"default": argparse.SUPPRESS}  # the default is that of the function, and no "None" in the help
     p = add("bench", bench, "Shapers x environments x seeds on the tiny policy: leaderboards, raw and with scales matched.")
     p.add_argument("--out", type=Path, default=Path("runs/bench"), help="folder for everything that is made; started again, it goes on")
     p.add_argument(
-        "--shaper", action="append", default=[], metavar="FILE", help="a .py file that registers shapers of yours: each is one more row"
+        "--list", **absent, action="store_true", dest="listing", help="print the methods and environments there are; run nothing"
     )
-    p.add_argument("--methods", type=_names, default=None, help="methods to run, by comma (default: all); GRPO and controls always run")
-    p.add_argument("--envs", type=_names, default=None, help="environments to run on, by comma (default: all)")
+    p.add_argument("--methods", **absent, type=_names, metavar="A,B", help="methods to run (default: all); GRPO and controls always run")
+    p.add_argument(
+        "--shaper", **absent, action="append", metavar="FILE", help=".py file that registers shapers of yours: each is one more row"
+    )
+    p.add_argument("--envs", **absent, type=_names, metavar="A,B", help="environments to run on (default: all)")
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     p.add_argument("--steps", type=int, default=60, help="training steps a run")
     p.add_argument("--prompts", type=int, default=32, help="prompts a step")
@@ -93,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--learning-rate", type=float, default=2e-4, help="high, so that diversity is lost within few steps")
     p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     p.add_argument("--eval-problems", type=int, default=100, help="problems of each split")
-    p.add_argument("--warm-start-steps", type=int, default=None, help="gradient steps of the warm start (default: the environment's)")
+    p.add_argument("--warm-start-steps", **absent, type=int, help="gradient steps of the warm start (default: the environment's)")
     p.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
 
     p = add(

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +85,16 @@ def study(*, out: Path, **sizes: Any) -> None:
     print("\n" + "\n".join(f"wrote {path}" for path in paths))
 
 
-def bench(*, out: Path, shaper: list[str], envs: list[str] | None, warm_start_steps: int | None, **sizes: Any) -> None:
-    _check_writable(out)
-    from .bench import ENVS
+def bench(*, out: Path, listing: bool = False, shaper: Sequence[str] = (), **sizes: Any) -> None:
     from .bench import bench as run
-    from .leaderboard import write_leaderboard
+    from .bench import overview
+    from .leaderboard_page import write_leaderboard
 
-    sizes |= {} if warm_start_steps is None else {"warm_start_steps": warm_start_steps}
-    run(out, envs=tuple(ENVS) if envs is None else envs, shapers=shaper, **sizes)
+    if listing:
+        _print("\n".join(overview()))
+        return
+    _check_writable(out)
+    run(out, shapers=shaper, **sizes)
     paths = write_leaderboard(out)
     print()
     print(paths[0].read_text(encoding="utf-8"))

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
+import os
 import platform
 import sys
-import time
+import threading
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -236,8 +237,7 @@ def _finished(todo: Sequence[Job], workers: int, already: int) -> Iterator[Job]:
                 while waiting and len(pending) < workers:  # no more than run at once: what a pool has queued cannot be cancelled
                     pending[pool.submit(_logged, run_job, waiting[-1].folder, waiting[-1])] = waiting[-1]
                     waiting.pop()
-                time.sleep(0.5)
-                for future in [future for future in pending if future.done()]:
+                for future in wait(pending, timeout=0.5, return_when=FIRST_COMPLETED).done:
                     job = pending.pop(future)
                     if future.exception() is not None:
                         print(f"\n{job.run} failed; its log is {job.folder / 'log.txt'}", file=sys.stderr)
@@ -273,7 +273,18 @@ def single_thread() -> None:
 
 def _pool(workers: int) -> ProcessPoolExecutor:
     # spawn: a forked child would inherit torch's thread state
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=single_thread)
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker)
+
+
+def _begin_worker() -> None:
+    """A worker ends with its parent: one that outlived it would go on writing into a run that the next call resumes."""
+    single_thread()
+    threading.Thread(target=_end_after, args=(multiprocessing.parent_process(),), daemon=True).start()
+
+
+def _end_after(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def _logged(function: Any, folder: Path, *args: Any) -> None:
