@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ class Method:
     name: what its arms and rows are called; label: what tables call it.
     shaper: registered shaper, or None for a method on the policy's side.
     settings: what it changes in :class:`TrainConfig` besides shaper and options.
-    scaled: field of ``settings`` that a strength multiplies where there is no shaper.
+    scaled: where in ``settings`` a strength multiplies, keys joined by dots, where there is no shaper.
     plugins: files that register the shaper.
     """
 
@@ -38,9 +38,7 @@ class Method:
         name = f"{self.name}-x{strength:g}" if ratio is None else f"{self.name}-matched"
         settings = dict(self.settings)
         if self.shaper is None:
-            if self.scaled:
-                settings[self.scaled] *= strength
-            return Arm(name if self.scaled else self.name, self.label, settings)
+            return Arm(name, self.label, _scaled(settings, self.scaled.split("."), strength)) if self.scaled else Arm(self.name, self.label)
         shaper = make_shaper(self.shaper, **self.options)
         credit = settings.pop("credit_coefficient", getattr(shaper, "credit_coefficient", 1.0))
         base = getattr(shaper, "base_advantage", None) or "grpo"
@@ -50,8 +48,21 @@ class Method:
         return Arm(name, self.label, {**settings, **shaping, **scale})
 
 
+def _scaled(settings: Mapping[str, Any], path: Sequence[str], strength: float) -> dict[str, Any]:
+    """``settings`` with the number at the end of ``path`` multiplied."""
+    first, *rest = path
+    value = _scaled(settings[first], rest, strength) if rest else settings[first] * strength
+    return {**settings, first: value}
+
+
 GRPO = Method(BASELINE, "GRPO")
 SETPO_Z = {"kernel": "equality_key", **VARIANT}
+
+
+def _regularizer(name: str, label: str, scaled: str, value: float, **options: Any) -> Method:
+    """A method on the policy's side; a strength multiplies the option ``scaled``."""
+    settings = {"regularizers": {name: {scaled: value, **options}}}
+    return Method(name, label, settings=settings, scaled=f"regularizers.{name}.{scaled}")
 
 
 def _set(name: str, label: str, **options: Any) -> Method:
@@ -78,6 +89,11 @@ METHODS = (
     _set("poly_epo", "Poly-EPO"),
     Method("entropy", "entropy bonus", settings={"entropy_coefficient": 0.02}, scaled="entropy_coefficient"),
     Method("kl", "KL penalty", settings={"kl_coefficient": 0.02}, scaled="kl_coefficient"),
+    _regularizer("r1_zero_div", "R1-zero-Div", "coefficient", 0.01),
+    _regularizer("clip_cov", "Clip-Cov", "share", 2e-4),
+    _regularizer("kl_cov", "KL-Cov", "coefficient", 1.0, share=2e-3),
+    _regularizer("entropy_advantage", "entropy advantage", "alpha", 0.4),
+    _regularizer("ucpo", "UCPO", "t", 0.2),
 )
 CONTROL_METHODS = tuple(
     Method(name, label, name, {"of": "setpo", "of_kwargs": SETPO_Z}, {"credit_coefficient": 0.1})
