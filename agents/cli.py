@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_verifiers(p)
 
     p = add("eval", evaluate, "Sample n completions a problem into an append-only groups.jsonl and print the metrics.")
-    p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.pt or a warm start")
+    p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.safetensors or a warm start")
     p.add_argument("--out", type=Path, required=True, help="groups.jsonl to write; started again, it goes on")
     p.add_argument("--env", default="setpo/Countdown-v0", help="environment id")
     p.add_argument("--env-kwargs", type=_json_object, default=None, help="arguments of gym.make as JSON; default: those of the demo")
@@ -301,9 +301,10 @@ def warm_start(*, out: Path, seed: int, steps: int) -> None:
 
 def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
     _check_writable(out)
+    from .config import TrainConfig
     from .jobs import single_thread
     from .study import ENV_KWARGS
-    from .trainer import TrainConfig, Trainer
+    from .trainer import Trainer
 
     known = TrainConfig.__dataclass_fields__
     settings: dict[str, Any] = {"env_kwargs": {**ENV_KWARGS, "split": "train"}}
@@ -315,7 +316,7 @@ def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
     single_thread()
     with _pool(verifiers) as pool:
         Trainer(TrainConfig(warm_start=warm_start, **settings), out, pool).run()
-    print(f"wrote {out / 'checkpoint.pt'}")
+    print(f"wrote {out / 'checkpoint.safetensors'}")
 
 
 def evaluate(
@@ -336,8 +337,8 @@ def evaluate(
     from .evaluate import evaluate as run
     from .evaluate import metrics_table
     from .jobs import OBSERVER, single_thread
+    from .policies.load import load_policy
     from .study import ENV_KWARGS
-    from .trainer import load_policy
 
     single_thread()
     made: Any = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped

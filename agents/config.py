@@ -67,7 +67,18 @@ class TrainConfig:
     base_advantage: str = "grpo"
     """A key of ``advantages.BASE_ADVANTAGES``."""
     clip: tuple[float, float] | None = None
-    """Ratio clip (low, high); None takes the algorithm's default, ``losses.CLIP``."""
+    """Ratio clip (low, high); None takes the algorithm's default."""
+    dual_clip: float | None = None
+    """Bound on the ratio where the advantage is negative, as ``losses.dual_clip``; None: no bound."""
+    aggregation: str | None = None
+    """One of ``losses.AGGREGATIONS``; None takes the algorithm's."""
+    loss_length: int | None = None
+    """Most tokens of a completion: the constant that ``dr_grpo`` divides by, and no other algorithm."""
+    importance_cap: float | None = None
+    """Most that a token may count for where the trainer finds it likelier than the sampler did; None: 2 with a sampler, else no
+    correction."""
+    regularizers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Registered regularisers with their options, such as {"kl_cov": {"coefficient": 1.0}}; they act in this order."""
     shaper: str | None = None
     """A registered set shaper, or None."""
     shaper_kwargs: dict[str, Any] = field(default_factory=dict)
@@ -134,6 +145,10 @@ class TrainConfig:
             raise ValueError(f"expected clip to be None or a pair (low, high), got {self.clip!r}")
         if (ratio := self.match_shaping_ratio) is not None and not (isinstance(ratio, (int, float)) and ratio >= 0 and self.shaper):
             raise ValueError(f"expected match_shaping_ratio to be None, or a number of at least 0 beside a shaper, got {ratio!r}")
+        if self.importance_cap is not None and not self.importance_cap > 0:
+            raise ValueError(f"expected importance_cap to be None or a number above 0, got {self.importance_cap!r}")
+        if not isinstance(self.regularizers, dict) or not all(isinstance(options, dict) for options in self.regularizers.values()):
+            raise ValueError(f"expected regularizers to be a dict of options by name, got {self.regularizers!r}")
         if self.credit_coefficient and self.shaper is None:
             raise ValueError("expected a shaper beside credit_coefficient: without one there is no credit to weigh")
         if (budget := self.micro_batch_tokens) is not None and (not isinstance(budget, int) or isinstance(budget, bool) or budget < 1):
@@ -149,12 +164,21 @@ class TrainConfig:
             raise ValueError(f'expected policy to be a dict with a "kind", such as {{"kind": "tiny"}}, got {self.policy!r}')
         if isinstance(self.stop, str):
             raise ValueError(f"expected stop to be a tuple of texts, got the text {self.stop!r}")
-        self.sampling  # noqa: B018: it checks its fields
+        _ = self.sampling  # checks its fields
 
     @property
     def sampling(self) -> Sampling:
         """How training completions are sampled."""
         return Sampling(self.temperature, self.top_p, self.top_k, self.max_new_tokens, tuple(self.stop))
+
+    @property
+    def named_regularizers(self) -> dict[str, dict[str, Any]]:
+        """``regularizers``, and those that have a field of their own. Raises ValueError for one that is named by both."""
+        own = {"entropy": self.entropy_coefficient, "kl": self.kl_coefficient}
+        given = {name: {"coefficient": coefficient} for name, coefficient in own.items() if coefficient}
+        if twice := sorted(given.keys() & self.regularizers.keys()):
+            raise ValueError(f"expected {twice[0]}_coefficient or regularizers[{twice[0]!r}], got both")
+        return {**given, **self.regularizers}
 
     def to_json(self) -> dict[str, Any]:
         """What a JSON file gives back: lists for tuples."""
