@@ -9,13 +9,13 @@ ARGS ?=
 # One thread a process: two torch threads beside another busy process run slower than one.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install test demo study lint format pages types-links test-lowest test-verl check-coexistence clean
+.PHONY: help install test demo study lint format pages types-links test-lowest test-verl test-vllm check-coexistence clean
 
 help:
 	@echo "make test    ruff, mypy and the test suite"
 	@echo "make demo    train and compare GRPO, GSPO and their SetPO variants on Countdown (minutes, CPU)"
 	@echo "make study   the same over paired seeds, with controls and baselines (hours, resumable)"
-	@echo "make lint | format | pages | test-lowest | test-verl | check-coexistence | clean"
+	@echo "make lint | format | pages | test-lowest | test-verl | test-vllm | check-coexistence | clean"
 
 install: $(STAMP)
 
@@ -61,6 +61,9 @@ test-lowest:
 
 test-verl:
 	bash scripts/test-verl.sh
+
+test-vllm:
+	bash scripts/test-vllm.sh
 
 check-coexistence: $(STAMP)
 	bash scripts/check-coexistence.sh

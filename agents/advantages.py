@@ -42,7 +42,27 @@ def maxrl(rewards_NG: ArrayLike) -> Array:
     return np.where(total > 0, rewards.shape[1] * rewards / np.where(total > 0, total, 1.0) - 1.0, 0.0)
 
 
-BASE_ADVANTAGES: dict[str, Callable[[ArrayLike], Array]] = {"grpo": grpo, "dr_grpo": dr_grpo, "rloo": rloo, "maxrl": maxrl}
+def grpo_passk(rewards_NG: ArrayLike, *, normalize: bool = False, eps: float = 1e-6) -> Array:
+    """r_max - r_second for the best member of each group, 0 for the others: best-only pass@k, arXiv 2503.19595.
+
+    A group with two best members gives zeros: under rewards of 0 and 1 only a sole success is reinforced. ``normalize=True`` divides by
+    the group's std (ddof 1) + eps, which is the default of verl's ``grpo_passk``.
+    """
+    rewards = np.asarray(rewards_NG, dtype=np.float64)
+    ranked = np.sort(rewards, axis=1)
+    advantages = np.zeros_like(rewards)
+    advantages[np.arange(len(rewards)), rewards.argmax(axis=1)] = ranked[:, -1] - ranked[:, -2]
+    return advantages / (rewards.std(axis=1, ddof=1, keepdims=True) + eps) if normalize else advantages
+
+
+BASE_ADVANTAGES: dict[str, Callable[[ArrayLike], Array]] = {
+    "grpo": grpo,
+    "dr_grpo": dr_grpo,
+    "rloo": rloo,
+    "maxrl": maxrl,
+    "grpo_passk": grpo_passk,
+}
+"""By name. OPO and the REINFORCE++ baseline, which need lengths, are ``dr_grpo`` with the regulariser ``opo`` or ``whiten``."""
 
 
 def among_valid(base: Callable[[ArrayLike], Array], rewards_NG: ArrayLike, valid_NG: ArrayLike) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib.util
 import json
 import os
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+
+from .commands import bench, demo, envs, evaluate, report, rescore, robustness, show, study, train, verify, warm_start
 
 _EXTRAS = {"torch": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
 
@@ -69,7 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--from-scratch", action="store_true", help="train the warm start instead of using the one that comes with the package")
     _add_sizes(p)
 
-    p = add("study", study, "The same with paired seeds, controls and tuned baselines; settings chosen on validation, figures from test.")
+    p = add(
+        "study",
+        study,
+        "The same with paired seeds, controls and tuned baselines; settings chosen on validation, figures from test.",
+    )
     p.add_argument("--out", type=Path, default=Path("runs/study"), help="folder for everything that is made; started again, it goes on")
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     _add_sizes(p)
@@ -90,7 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--warm-start-steps", type=int, default=None, help="gradient steps of the warm start (default: the environment's)")
     p.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
 
-    p = add("robustness", robustness, "SetPO+GRPO against GRPO, one factor at a time: decoding temperature, group size, KL coefficient.")
+    p = add(
+        "robustness",
+        robustness,
+        "SetPO+GRPO against GRPO, one factor at a time: decoding temperature, group size, KL coefficient.",
+    )
     p.add_argument(
         "--out", type=Path, default=Path("runs/robustness"), help="folder for everything that is made; started again, it goes on"
     )
@@ -141,8 +150,20 @@ def _parser() -> argparse.ArgumentParser:
     p = add("rescore", rescore, "Verify stored groups of completions again and add set-level credits.")
     p.add_argument("source", type=Path, help="groups.jsonl, or pooled completions (task, problem_id, gold_raw, completions)")
     p.add_argument("--out", type=Path, required=True, help="groups.jsonl to write; started again, it goes on")
-    p.add_argument("--shaper", default="setpo", help="registered shaper")
-    p.add_argument("--shaper-kwargs", type=_json_object, default={}, help="its options as JSON")
+    p.add_argument(
+        "--shaper",
+        action="append",
+        dest="shapers",
+        metavar="NAME[:JSON]",
+        help="registered shaper with its options, setpo unless given; several are compared, the first is the baseline (none: no shaper; "
+        "all: none and every registered one). Options may hold base_advantage and credit_coefficient",
+    )
+    p.add_argument("--shaper-kwargs", type=_json_object, default={}, help="options of a single shaper as JSON")
+    p.add_argument("--html", type=Path, metavar="PAGE.html", help="page to write on which to read the groups, sorted by what a method pays")
+    p.add_argument(
+        "--task", action="append", default=[], dest="tasks", metavar="[TASK=]VERIFIER", help="verifier of the groups of one task, or of all"
+    )
+    p.add_argument("--gold", metavar="FIELD", help="field with the gold answer; default: gold, else gold_raw")
     p.add_argument("--strict", action="store_true", help="answers count only in a tag or a box")
 
     p = add("verify", verify, "Judge completions: a verdict for every line of a file, or one explained step by step.")
@@ -171,15 +192,6 @@ def _add_verifiers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verifiers", type=int, default=0, metavar="N", help="processes that verify; 0: the one that samples")
 
 
-def _pool(verifiers: int) -> Any:
-    """A context: a pool of so many processes, or None for none."""
-    if not verifiers:
-        return contextlib.nullcontext()
-    from setpo_verifiers import VerifierPool
-
-    return VerifierPool(verifiers)
-
-
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -192,205 +204,6 @@ def _json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"expected a JSON object, got {text!r}")
     return value
-
-
-def _assignment(text: str) -> tuple[str, Any]:
-    """NAME=JSON as (name, value); a bare word is a string."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"expected --set NAME=JSON, got {text!r}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
-
-
-def _print(text: str) -> None:
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:  # the reader has seen enough, as in setpo envs | head; the rest goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def envs(*, env_id: str | None) -> None:
-    from . import catalogue
-
-    _print("\n".join(catalogue.overview()) if env_id is None else catalogue.specification(env_id))
-
-
-def show(*, env_id: str, index: int, source: str | None, **fields: Any) -> None:
-    from .catalogue import example
-
-    given = {} if source is None else {"source": source}
-    _print(example(env_id, index, {**dict(map(_assignment, fields["set"])), **given}))
-
-
-def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
-    _check_writable(out)
-    from . import study as studies
-    from .report import write_report
-    from .results import print_table
-
-    default = sizes["warm_start_steps"] == studies.Plan.warm_start_steps
-    packaged = studies.packaged_warm_start() if default and not from_scratch else None
-    print("training the warm start" if packaged is None else f"starting from {packaged.name} (--from-scratch trains it again)", flush=True)
-    lines = studies.demo(out, packaged=packaged, **sizes)
-    paths = write_report(out)
-    print()
-    print_table(lines)
-    print("\n" + "\n".join(f"wrote {path}" for path in paths))
-
-
-def study(*, out: Path, **sizes: Any) -> None:
-    _check_writable(out)
-    from .compare import write_tables
-    from .report import write_report
-    from .results import print_table
-    from .study import study as run
-
-    lines = run(out, **sizes)
-    paths = write_report(out)
-    print()
-    print_table(lines)
-    print()
-    print(write_tables(lines, out))
-    print("\n" + "\n".join(f"wrote {path}" for path in paths))
-
-
-def bench(*, out: Path, shaper: list[str], envs: list[str] | None, warm_start_steps: int | None, **sizes: Any) -> None:
-    _check_writable(out)
-    from .bench import ENVS
-    from .bench import bench as run
-    from .leaderboard import write_leaderboard
-
-    sizes |= {} if warm_start_steps is None else {"warm_start_steps": warm_start_steps}
-    run(out, envs=tuple(ENVS) if envs is None else envs, shapers=shaper, **sizes)
-    paths = write_leaderboard(out)
-    print()
-    print(paths[0].read_text(encoding="utf-8"))
-    print("\n".join(f"wrote {path}" for path in paths))
-
-
-def robustness(*, out: Path, **sizes: Any) -> None:
-    _check_writable(out)
-    from .robustness import robustness as run
-    from .robustness import write_robustness
-
-    paths = write_robustness(out, run(out, **sizes))
-    print("\n" + paths[0].read_text(encoding="utf-8"))
-    print("\n".join(f"wrote {path}" for path in paths))
-
-
-def report(*, out: Path) -> None:
-    from .report import write_report
-
-    print("\n".join(f"wrote {path}" for path in write_report(out)))
-
-
-def warm_start(*, out: Path, seed: int, steps: int) -> None:
-    _check_writable(out.parent)
-    from .jobs import Plan, single_thread
-    from .study import ENV_KWARGS
-    from .warm_start import WarmStartConfig
-    from .warm_start import warm_start as train_warm_start
-
-    single_thread()
-    train_warm_start(Plan(out.parent, ENV_KWARGS).dataset("train"), WarmStartConfig(steps=steps, seed=seed), out)
-    print(f"wrote {out}")
-
-
-def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
-    _check_writable(out)
-    from .config import TrainConfig
-    from .jobs import single_thread
-    from .study import ENV_KWARGS
-    from .trainer import Trainer
-
-    known = TrainConfig.__dataclass_fields__
-    settings: dict[str, Any] = {"env_kwargs": {**ENV_KWARGS, "split": "train"}}
-    for assignment in fields["set"]:
-        name, value = _assignment(assignment)
-        if name not in known:
-            raise ValueError(f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(known)}), got {assignment!r}")
-        settings[name] = value
-    single_thread()
-    with _pool(verifiers) as pool:
-        Trainer(TrainConfig(warm_start=warm_start, **settings), out, pool).run()
-    print(f"wrote {out / 'checkpoint.safetensors'}")
-
-
-def evaluate(
-    *,
-    checkpoint: Path,
-    out: Path,
-    env: str,
-    env_kwargs: dict[str, Any] | None,
-    split: str,
-    n: int,
-    temperature: float,
-    seed: int,
-    verifiers: int,
-) -> None:
-    _check_writable(out.parent)
-    from setpo_envs.shapers.base import make_shaper
-
-    from .evaluate import evaluate as run
-    from .evaluate import metrics_table
-    from .jobs import OBSERVER, single_thread
-    from .policies.load import load_policy
-    from .study import ENV_KWARGS
-
-    single_thread()
-    made: Any = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped
-    shaper = make_shaper("setpo", **OBSERVER) if n > 2 else None
-    policy = load_policy(checkpoint)
-    with _pool(verifiers) as pool:
-        lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature, mode=made.mode, pool=pool)
-    print(metrics_table(lines))
-
-
-def rescore(*, source: Path, out: Path, shaper: str, shaper_kwargs: dict[str, Any], strict: bool) -> None:
-    from setpo_envs.shapers.base import make_shaper
-
-    from .rescore import rescore as run
-    from .rescore import summary
-
-    made = make_shaper(shaper, **shaper_kwargs)
-    _check_writable(out.parent)
-    print("\n".join(summary(run(source, out, shaper=made, mode="strict" if strict else "lenient"))))
-
-
-def verify(*, source: Path | None, out: Path | None, workers: int, timeout: float, strict: bool, explain: bool, **one: Any) -> None:
-    mode = "strict" if strict else "lenient"
-    if explain:
-        _explain(mode=mode, **one)
-        return
-    if source is None or out is None:
-        raise ValueError("expected setpo verify IN.jsonl --out OUT.jsonl, or --explain with --task, --gold and --completion")
-    _check_writable(out.parent)
-    from .verify import verify as run
-
-    print("\n".join(run(source, out, workers=workers, timeout=timeout, mode=mode)))
-
-
-def _explain(*, task: str | None, gold: str | None, completion: str | None, mode: str, options: dict[str, Any]) -> None:
-    if task is None or gold is None or completion is None:
-        raise ValueError("expected --task, --gold and --completion with --explain")
-    from setpo_verifiers.explain import explain
-
-    for step, found in explain(task, sys.stdin.read() if completion == "-" else completion, gold, mode=mode, **options):
-        print(f"{step + ':':13} {found}")
-
-
-def _check_writable(folder: Path) -> None:
-    """Fail before any work where results could not be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".writable-{os.getpid()}"
-        probe.write_text("")
-        probe.unlink()
-    except OSError as error:
-        raise OSError(f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out") from error
 
 
 if __name__ == "__main__":

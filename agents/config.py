@@ -145,7 +145,7 @@ class TrainConfig:
             raise ValueError(f"expected clip to be None or a pair (low, high), got {self.clip!r}")
         if (ratio := self.match_shaping_ratio) is not None and not (isinstance(ratio, (int, float)) and ratio >= 0 and self.shaper):
             raise ValueError(f"expected match_shaping_ratio to be None, or a number of at least 0 beside a shaper, got {ratio!r}")
-        if self.importance_cap is not None and not self.importance_cap > 0:
+        if self.importance_cap is not None and not (isinstance(self.importance_cap, (int, float)) and self.importance_cap > 0):
             raise ValueError(f"expected importance_cap to be None or a number above 0, got {self.importance_cap!r}")
         if not isinstance(self.regularizers, dict) or not all(isinstance(options, dict) for options in self.regularizers.values()):
             raise ValueError(f"expected regularizers to be a dict of options by name, got {self.regularizers!r}")

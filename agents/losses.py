@@ -222,7 +222,9 @@ def make_loss(
         raise ValueError(f"expected dual_clip to be above 1, got {dual_clip!r}")
     aggregation = loss.aggregation if aggregation is None else aggregation
     _checked(aggregation, length)
-    return replace(loss, clip=clip or loss.clip, aggregation=aggregation, dual_clip=dual_clip, length=length)
+    return replace(
+        loss, clip=loss.clip if clip is None else (clip[0], clip[1]), aggregation=aggregation, dual_clip=dual_clip, length=length
+    )
 
 
 # --- sampler and trainer -------------------------------------------------------------------------------------------

@@ -62,6 +62,26 @@ CountdownPrompt = Callable[[Sequence[int], int], str]
 COUNTDOWN_PROMPTS: dict[str, CountdownPrompt] = {"tinyzero": countdown_tinyzero, "terse": countdown_terse}
 
 
+def graph_coloring_tinyzero(n: int, edges: Sequence[tuple[int, int]], colors: int) -> str:
+    """Task and answer format in words, for models that reason. The sample answer is for fewer vertices than any problem has."""
+    return (
+        f"A graph has the vertices 0 to {n - 1} and the edges {', '.join(f'{u}-{v}' for u, v in edges)}.\n"
+        f"Give every vertex one of the {colors} colours {', '.join(map(str, range(colors)))}, so that no edge joins two of the same "
+        "colour.\n"
+        f"Show your work in <think> </think> tags. Then return the colours of the vertices 0 to {n - 1}, in this order and without spaces, "
+        "in <answer> </answer> tags, for example <answer>01</answer> if there were two vertices."
+    )
+
+
+def graph_coloring_terse(n: int, edges: Sequence[tuple[int, int]], colors: int) -> str:
+    """``3=01021323>``: the number of colours and the edges in order, two digits each; the answer is the bare colours."""
+    return f"{colors}={''.join(f'{u}{v}' for u, v in edges)}>"
+
+
+GraphColoringPrompt = Callable[[int, "Sequence[tuple[int, int]]", int], str]
+GRAPH_COLORING_PROMPTS: dict[str, GraphColoringPrompt] = {"tinyzero": graph_coloring_tinyzero, "terse": graph_coloring_terse}
+
+
 def knights_and_knaves_logic_rl(quiz: str, names: Sequence[str], role_names: tuple[str, str]) -> str:
     """Reasoning in a think tag, then a numbered list in an answer tag."""
     return (

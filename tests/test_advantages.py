@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from setpo_agents.advantages import BASE_ADVANTAGES, among_valid, combine, dr_grpo, grpo, maxrl, rloo, shaping_ratio
+from setpo_agents.advantages import BASE_ADVANTAGES, among_valid, combine, dr_grpo, grpo, grpo_passk, maxrl, rloo, shaping_ratio
 from setpo_envs.shapers.setpo import setpo_credits
 
 REWARDS = np.array([[1.0, 1, 1, 1, 0, 0]])
@@ -16,6 +16,11 @@ def test_golden_vectors():
     np.testing.assert_allclose(dr_grpo(REWARDS), [[1 / 3] * 4 + [-2 / 3] * 2], atol=1e-12)
     np.testing.assert_allclose(rloo(REWARDS), [[0.4] * 4 + [-0.8] * 2], atol=1e-12)
     np.testing.assert_allclose(maxrl(REWARDS), [[0.5] * 4 + [-1.0] * 2], atol=1e-12)
+
+
+def test_best_only_by_hand():
+    np.testing.assert_array_equal(grpo_passk([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.2, 0.5, 0.9]]), [[0, 1, 0], [0, 0, 0], [0, 0, 0.4]])
+    np.testing.assert_allclose(grpo_passk([[0.0, 1.0, 0.0]], normalize=True), [[0, 3**0.5, 0]], atol=1e-5)
 
 
 def test_setpo_advantage_golden_vector():
@@ -39,20 +44,43 @@ def test_shaping_ratio():
     assert shaping_ratio([[0.0, 0.0]], [[1.0, 1.0]], 0.5) == 0.0
 
 
+VERL = {
+    "grpo": grpo,
+    "grpo_nonorm": dr_grpo,
+    "rloo": rloo,
+    "rloo_vectorized": rloo,
+    "grpo_passk": lambda rewards: grpo_passk(rewards, normalize=True),
+    "grpo_passk_nonorm": grpo_passk,
+}
+
+
 def test_equal_to_verl(oracle):
-    compared = 0
+    compared = dict.fromkeys(VERL, 0)
     for line in oracle("verl_advantages"):
         rewards, index = np.array(line["in"]["rewards"]), np.array(line["in"]["index"])
-        for group in np.unique(index):
-            rows = index == group
-            if rows.sum() > 1:
-                for ours, theirs in ((grpo, "grpo"), (dr_grpo, "grpo_nonorm"), (rloo, "rloo")):
-                    expected = np.array(line["out"][theirs])[rows]
-                    if theirs == "grpo" and rewards[rows].std() < 1e-3:
-                        continue  # float32 rounding noise over eps
-                    np.testing.assert_allclose(ours(rewards[rows][None])[0], expected, rtol=2e-4, atol=2e-6)
-                    compared += 1
-    assert compared > 500
+        for name in VERL.keys() & line["out"].keys():
+            for group in np.unique(index):
+                rows = index == group
+                noise = name in ("grpo", "grpo_passk") and rewards[rows].std() < 1e-3  # float32 rounding over eps
+                if rows.sum() > 1 and not noise:
+                    found = VERL[name](rewards[rows][None])[0]
+                    np.testing.assert_allclose(found, np.array(line["out"][name])[rows], rtol=2e-4, atol=2e-6)
+                    compared[name] += 1
+    assert min(compared.values()) > 100, compared
+
+
+def test_equal_to_trl(oracle):
+    """scale_rewards "group" and "none"; "batch" divides by a std over groups, which no base advantage here does."""
+    compared = 0
+    for line in oracle("trl_advantages"):
+        rewards = np.array(line["in"]["rewards_per_func"]) @ np.array(line["in"]["reward_weights"])
+        rewards_NG = rewards.reshape(-1, line["in"]["num_generations"])
+        np.testing.assert_allclose(dr_grpo(rewards_NG).ravel(), line["out"]["none"], rtol=1e-4, atol=1e-6)
+        spread = rewards_NG.std(axis=1) > 1e-3  # elsewhere float32 rounding over eps
+        expected_NG = np.reshape(line["out"]["group"], rewards_NG.shape)
+        np.testing.assert_allclose(grpo(rewards_NG, eps=1e-4)[spread], expected_NG[spread], rtol=1e-4, atol=1e-6)
+        compared += int(spread.sum())
+    assert compared > 200
 
 
 @pytest.mark.parametrize("name", BASE_ADVANTAGES)

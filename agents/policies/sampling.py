@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -27,3 +28,13 @@ def sampling_log_probs(logits_BV: Tensor, sampling: Sampling) -> Tensor:
         outside_BV = mass_BV.cumsum(-1) - mass_BV >= sampling.top_p  # the mass before a token already suffices
         log_p_BV = F.log_softmax(log_p_BV.masked_fill(outside_BV.scatter(-1, ids_BV, outside_BV), -math.inf), dim=-1)
     return log_p_BV
+
+
+def draw(log_p_BV: Tensor, uniform_BM: Tensor) -> Tensor:
+    """(B, M) int64: M tokens of each row's distribution, by inversion of its cumulative distribution.
+
+    ``uniform_BM`` is float64 in [0, 1). One number a token, drawn anywhere: the same tokens on every device, whatever else is
+    in the batch, and no random number for each entry of the vocabulary.
+    """
+    cumulative_BV = log_p_BV.exp().cumsum(-1, dtype=torch.float64)
+    return torch.searchsorted(cumulative_BV, uniform_BM * cumulative_BV[:, -1:], right=True)

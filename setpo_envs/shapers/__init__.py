@@ -1,6 +1,7 @@
 """Set shapers: what turns the completions of a group into credits, shaped rewards or weights."""
 
 from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, register, registry, resolve_shaper
+from .composition import Composed
 from .controls import MeanMatched, RandomPartition, Shuffled
 from .exploration import BatchExploration, UCBExploration
 from .frequency import EDAS, GAPO, IPS, MaDRL, PolyEPO, RarityAware
@@ -14,6 +15,7 @@ from .textual import DIVER, equational_diversity, textual_diversity
 
 __all__ = [
     "BatchExploration",
+    "Composed",
     "Darling",
     "DIVER",
     "DRAGRPO",

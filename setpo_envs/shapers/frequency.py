@@ -128,6 +128,10 @@ class RarityAware:
         if not 0 <= self.power < np.inf:
             raise ValueError(f"expected a power of at least 0, got {self.power!r}")
 
+    @property
+    def draws(self) -> bool:
+        return self.random_partition
+
     def __call__(self, groups: Groups, rng: np.random.Generator) -> Shaping:
         modes_NG = groups.modes
         if self.random_partition:

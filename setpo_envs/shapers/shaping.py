@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -31,6 +31,10 @@ class Shaper(Protocol):
     Two attributes say what the method's paper trains with: ``base_advantage``, a name among the agent's (None for a method whose
     credits are the advantage itself, with weights of zero), and ``credit_coefficient``, lambda. A shaper that remembers what it was
     shown has a settable property ``state`` of JSON values, which checkpoints keep.
+
+    Two more, both False unless set, say what :func:`~setpo_envs.shapers.contract.check_shaper` must not expect: ``draws``, that it
+    draws from ``rng``, so that equal completions may be paid differently; ``breaks_ties``, that among equal completions it pays some
+    by their place in the group.
     """
 
     def __call__(self, groups: Groups, rng: np.random.Generator, /) -> Shaping: ...
@@ -42,16 +46,21 @@ def apply_shaper(groups: Groups, shaper: Shaper, rng: np.random.Generator) -> No
     Raises:
         ValueError: The shaper returned an array of another shape or a value that is not finite.
     """
-    shaping = shaper(groups, rng)
+    shaping = completed(shaper(groups, rng), groups, shaper)
+    for each in fields(Shaping):
+        setattr(groups, each.name, getattr(shaping, each.name))
+
+
+def completed(shaping: Shaping, groups: Groups, shaper: Shaper) -> Shaping:
+    """The shaping with all fields, fresh arrays: neutral where ``shaper`` returned None or ``defined`` is False; errors as above."""
     shape = groups.n_groups, groups.group_size
     defined = np.ones(shape[0], bool) if shaping.defined is None else _checked("defined", shaping.defined, shape[:1], shaper).astype(bool)
-    groups.defined = defined
-    groups.diversity = np.zeros(shape[0]) if shaping.diversity is None else _checked("diversity", shaping.diversity, shape[:1], shaper)
+    diversity = np.zeros(shape[0]) if shaping.diversity is None else _checked("diversity", shaping.diversity, shape[:1], shaper)
     neutral = {"credits": np.zeros(shape), "shaped_rewards": groups.rewards.copy(), "weights": np.ones(shape)}
     for name, otherwise in neutral.items():
-        given = getattr(shaping, name)
-        value = otherwise if given is None else np.where(defined[:, None], _checked(name, given, shape, shaper), otherwise)
-        setattr(groups, name, value)
+        if (given := getattr(shaping, name)) is not None:
+            neutral[name] = np.where(defined[:, None], _checked(name, given, shape, shaper), otherwise)
+    return Shaping(**neutral, defined=defined, diversity=diversity)
 
 
 def _checked(name: str, value: np.ndarray, shape: tuple[int, ...], shaper: Shaper) -> np.ndarray:
