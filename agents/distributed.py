@@ -28,6 +28,8 @@ class World:
 
     rank: int = 0
     size: int = 1
+    sharded: bool = False
+    """Whether weights are split over processes, by ``accelerate launch --use_fsdp``; else each has all of them."""
 
     @classmethod
     def from_environment(cls) -> World:
@@ -40,7 +42,15 @@ class World:
         if not dist.is_initialized():
             # a process waits while another one evaluates or its verifiers are slow
             dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=timedelta(hours=2))
-        return cls(rank, size)
+        return cls(rank, size, os.environ.get("ACCELERATE_USE_FSDP", "").lower() in ("1", "true"))
+
+    def prepared(self, policy: Any) -> Any:
+        """The policy as it is trained here."""
+        if not self.sharded or self.size == 1:
+            return policy
+        from .sharding import ShardedPolicy
+
+        return ShardedPolicy(policy)
 
     @property
     def main(self) -> bool:
@@ -83,13 +93,17 @@ class World:
         dist.broadcast_object_list(box, src=0)
         return box[0]  # type: ignore[return-value]
 
+    def most(self, number: int) -> int:
+        """The largest ``number`` of a process."""
+        return max(self.objects(number))
+
     def any(self, flag: bool) -> bool:
         """Whether ``flag`` is true in some process."""
         return any(self.objects(flag))
 
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
-        """Replace every gradient by its sum over processes."""
-        if self.size == 1:
+        """Replace every gradient by its sum over processes; sharded ones are sums already."""
+        if self.size == 1 or self.sharded:
             return
         bucket: list[Tensor] = []
         for weight in parameters:

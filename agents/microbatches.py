@@ -100,11 +100,11 @@ class Scoring:
     @torch.no_grad()
     def _own(self, policy: Policy, samples: Samples) -> Scores:
         """The scores of this process's share of the groups."""
-        own, parts = self.parts(samples)
-        if len(parts) == 1:
+        own, parts, fillers = self.parts(samples)
+        if len(parts) == 1 and not fillers:
             return self.score(policy, own)
         whole: list[Tensor] = []
-        for part in parts:
+        for part in parts + fillers:
             scores = self.score(policy, pick(own, part))
             whole = whole or [score.new_zeros(own.mask_NGT.shape) for score in scores]
             for target, score in zip(whole, scores):
@@ -113,10 +113,16 @@ class Scoring:
             whole = [torch.zeros_like(own.mask_NGT), torch.zeros_like(own.mask_NGT)]
         return whole[0], whole[1]
 
-    def parts(self, samples: Samples) -> tuple[Samples, list[Part]]:
-        """This process's share of the groups, and its micro-batches."""
+    def parts(self, samples: Samples) -> tuple[Samples, list[Part], list[Part]]:
+        """This process's share of the groups, its micro-batches, and fillers.
+
+        Where weights are sharded every process scores as often as the others, since each gives them its weights: fillers are
+        scored besides, without an effect.
+        """
         own = samples if self.world.size == 1 else samples[self.world.share(len(samples.tokens_NGT))]
-        return own, micro_batches(own, self.micro_batch_tokens)
+        parts = micro_batches(own, self.micro_batch_tokens)
+        missing = self.world.most(len(parts)) - len(parts) if self.world.sharded else 0
+        return own, parts, parts[:1] * missing
 
 
 class Differentiable:
@@ -124,10 +130,10 @@ class Differentiable:
 
     def __init__(self, scoring: Scoring, samples: Samples, known: Scores | None) -> None:
         self.scoring = scoring
-        self.own, self.parts = scoring.parts(samples)
+        self.own, self.parts, self.fillers = scoring.parts(samples)
         n = len(samples.tokens_NGT)
         self.graph: Scores | None = None
-        if len(self.parts) == 1:
+        if len(self.parts) == 1 and not scoring.world.sharded:  # FSDP has one forward pass before a backward pass
             self.graph = scoring.score(scoring.policy, self.own)
             known = scoring.world.rows((self.graph[0].detach(), self.graph[1].detach()), n)
         elif known is None:
@@ -139,10 +145,10 @@ class Differentiable:
         """Add to the weights' ``grad`` what this process's part of the scores gives."""
         leaves = (self.log_probs_NGT, self.entropies_NGT)
         gradients = [None if leaf.grad is None else leaf.grad[self.share] for leaf in leaves]
-        for part in self.parts:
+        for i, part in enumerate(self.parts + self.fillers):
             scores = self.graph or self.scoring.score(self.scoring.policy, pick(self.own, part))
             pairs = [
-                (score, gradient[part][..., : score.shape[-1]])
+                (score, gradient[part][..., : score.shape[-1]] * (i < len(self.parts)))
                 for score, gradient in zip(scores, gradients)
                 if gradient is not None and score.requires_grad
             ]

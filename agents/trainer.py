@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,13 @@ from .objective import Objective, experience
 from .policies.base import Policy, Sampler, Samples, Sampling
 from .policies.load import make_policy
 from .progress import progress
-from .reference import make_reference
+from .reference import with_reference
 from .regularizers import Minibatch, Replay
 from .rollout import Rollout, describe, join, rollout, until_mixed
 from .run_folder import claim, identity, read_checkpoint
 from .schedules import learning_rate_factor
-from .validation import Sampled, Watch, metric_names, validate
+from .sharding import parted, whole
+from .validation import Sampled, Watch, in_step, metric_names, validate
 
 gym.register_envs(setpo_envs)
 
@@ -89,8 +91,8 @@ class Trainer:
         self.world = World.from_environment() if world is None else world
         if config.base_advantage not in BASE_ADVANTAGES:
             raise ValueError(f"expected base_advantage to be one of {sorted(BASE_ADVANTAGES)}, got {config.base_advantage!r}")
-        if config.prompts_per_step < self.world.size:
-            raise ValueError(f"expected prompts_per_step of at least {self.world.size}, one for each process")
+        if config.prompts_per_step < self.world.size * (config.minibatches if self.world.sharded else 1):
+            raise ValueError(f"expected a prompt for each of {self.world.size} processes in every minibatch, got {config.prompts_per_step}")
         names = "dataset", "shaper", "mode", "order"
         self.dataset, self.shaper, self.mode, self.order = (getattr(self._env(), name) for name in names)
         if getattr(self.shaper, "base_advantage", "") is None and not config.credit_coefficient:
@@ -108,17 +110,11 @@ class Trainer:
             config.algorithm, clip=config.clip, aggregation=config.aggregation, dual_clip=config.dual_clip, length=config.loss_length
         )
         self.objective = Objective.make(loss, config.named_regularizers, self.loss_generator)
-        self.policy: Any = make_policy(config.policy, config.warm_start) if policy is None else policy
-        self.identity = identity(config, checkpoint.fingerprint(self.policy.state_dict()))
+        policy = make_policy(config.policy, config.warm_start) if policy is None else policy
+        self.identity = identity(config, checkpoint.fingerprint(policy.state_dict()))
         needs_base = self.objective.needs("reference") or self.objective.needs("replay")
-        self.scoring = Scoring(
-            self.policy,
-            make_reference(self.policy) if needs_base else None,
-            config.temperature,
-            config.micro_batch_tokens,
-            config.precision,
-            self.world,
-        )
+        self.policy, reference = with_reference(policy, self.world, needs_base)
+        self.scoring = Scoring(self.policy, reference, config.temperature, config.micro_batch_tokens, config.precision, self.world)
         self.parameters = list(self.policy.parameters())
         self.device = self.parameters[0].device
         self.optimizer = torch.optim.AdamW(
@@ -271,7 +267,7 @@ class Trainer:
                 if scores is not None:
                     scores.backward()
             self.world.sum_gradients(self.parameters)
-            norm = torch.nn.utils.clip_grad_norm_(self.parameters, config.max_grad_norm)
+            norm = whole(torch.nn.utils.clip_grad_norm_(self.parameters, config.max_grad_norm))
             if not (torch.isfinite(value) and torch.isfinite(norm)):
                 what = "gradient" if torch.isfinite(value) else "loss"
                 raise FloatingPointError(f"the {what} is not finite. Lower the learning rate or the coefficients")
@@ -285,24 +281,28 @@ class Trainer:
         """Evaluate the current weights; keep them as the best if they are."""
         self._sync()  # a sampler evaluates the current weights, not stale ones
         config, summary = self.config, None
-        if self.world.main:
-            policy = self.policy if self.sampler is None else Sampled(self.policy, self.sampler)
-            summary = validate(policy, self.validation, config, self.folder, self.step, mode=self.mode, pool=self.pool)
+        policy = self.policy if self.sampler is None else Sampled(self.policy, self.sampler)
+        if self.world.main or self.world.sharded:  # where weights are sharded every process has to take part
+            evaluate = partial(validate, policy, self.validation, config, step=self.step, mode=self.mode, pool=self.pool)
+            summary = evaluate(self.folder) if not self.world.sharded else in_step(evaluate, self.folder, self.world.main)
         summary = self.world.from_main(summary)
-        if self.watch.see(summary.get(config.eval_metric), self.step) and self.world.main:
-            checkpoint.save(self.folder / "best.safetensors", {**self._weights(), "step": self.step, "evaluation": summary})
+        if self.watch.see(summary.get(config.eval_metric), self.step):
+            best = {**self._weights(), "step": self.step, "evaluation": summary}
+            if self.world.main:
+                checkpoint.save(self.folder / "best.safetensors", best)
         return summary
 
     def save(self) -> None:
         """Write the checkpoint atomically: weights, optimiser, every random state, the step."""
-        generators = self.world.objects(self.generator.get_state())
+        generators, weights = self.world.objects(self.generator.get_state()), self._weights()
+        optimizer = whole(self.optimizer.state_dict())
         if not self.world.main:
             return
         state = {
-            **self._weights(),
+            **weights,
             "identity": self.identity,
             "step": self.step,
-            "optimizer": self.optimizer.state_dict(),
+            "optimizer": optimizer,
             "generators": generators,
             "loss_generator": self.loss_generator.get_state(),
             "shaper": getattr(self.shaper, "state", None),
@@ -324,7 +324,7 @@ class Trainer:
                 raise ValueError(f"expected {len(state['generators'])} processes as before in {self.folder}, got {self.world.size}")
             self.step = state["step"]
             self.policy.load_state_dict(state["policy"])
-            self.optimizer.load_state_dict(state["optimizer"])
+            self.optimizer.load_state_dict(parted(state["optimizer"], self.parameters))
             self.generator.set_state(state["generators"][self.world.rank])
             if "loss_generator" in state:
                 self.loss_generator.set_state(state["loss_generator"])

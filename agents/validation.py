@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +50,7 @@ class Sampled:
 
 
 def validate(
-    policy: Policy, dataset: Dataset, config: TrainConfig, folder: Path, step: int, *, mode: str, pool: VerifierPool | None
+    policy: Policy, dataset: Dataset, config: TrainConfig, folder: Path, *, step: int, mode: str, pool: VerifierPool | None
 ) -> dict[str, Any]:
     """The metrics of ``eval_samples`` completions of the first ``eval_problems`` problems, at the training temperature.
 
@@ -68,6 +71,15 @@ def validate(
     )
     summary = summarize_groups(lines)
     return {name: value for name, value in summary.items() if isinstance(value, (int, float))}
+
+
+def in_step(evaluate: Callable[[Path], dict[str, Any]], folder: Path, main: bool) -> dict[str, Any]:
+    """``evaluate`` from the beginning, as all processes do at once; the groups of the main process are put into ``folder``."""
+    with tempfile.TemporaryDirectory() as scratch:
+        summary = evaluate(Path(scratch))
+        if main:
+            shutil.copytree(Path(scratch) / "eval", folder / "eval", dirs_exist_ok=True)
+    return summary
 
 
 def metric_names(n: int) -> list[str]:

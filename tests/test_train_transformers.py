@@ -9,10 +9,11 @@ from tiny_run import SETPO, SPACE
 from tiny_transformers import make_model, make_tokenizer
 
 from setpo_agents.config import TrainConfig
+from setpo_agents.distributed import World
 from setpo_agents.policies.base import Sampling
 from setpo_agents.policies.load import load_policy, make_policy
 from setpo_agents.policies.transformers import TransformersPolicy
-from setpo_agents.reference import AdaptersOff, make_reference
+from setpo_agents.reference import AdaptersOff, with_reference
 from setpo_agents.trainer import Trainer
 
 torch.set_num_threads(1)
@@ -75,7 +76,8 @@ def test_adapters_switched_off_are_the_policy_before_training(model, tmp_path):
     assert torch.equal(trainer.scoring.base(batch.samples), before)
     assert not torch.equal(trainer.scoring.current(batch.samples)[0], before)
     assert [line["kl"] for line in metrics(tmp_path)][-1] > 0
-    frozen = make_reference(make_policy(config(model).policy))
+    trained, frozen = with_reference(make_policy(config(model).policy), World(), needed=True)
+    assert not any(weight.requires_grad for weight in frozen.parameters()) and all(weight.requires_grad for weight in trained.parameters())
     torch.testing.assert_close(frozen.log_probs(batch.samples, temperature=1.0)[0], before)
 
 
