@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_verifiers(p)
 
     p = add("eval", evaluate, "Sample n completions a problem into an append-only groups.jsonl and print the metrics.")
-    p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.pt or a warm start")
+    p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.safetensors or a warm start")
     p.add_argument("--out", type=Path, required=True, help="groups.jsonl to write; started again, it goes on")
     p.add_argument("--env", default="setpo/Countdown-v0", help="environment id")
     p.add_argument("--env-kwargs", type=_json_object, default=None, help="arguments of gym.make as JSON; default: those of the demo")

@@ -131,9 +131,10 @@ def warm_start(*, out: Path, seed: int, steps: int) -> None:
 
 def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
     _check_writable(out)
+    from .config import TrainConfig
     from .jobs import single_thread
     from .study import ENV_KWARGS
-    from .trainer import TrainConfig, Trainer
+    from .trainer import Trainer
 
     known = TrainConfig.__dataclass_fields__
     settings: dict[str, Any] = {"env_kwargs": {**ENV_KWARGS, "split": "train"}}
@@ -145,7 +146,7 @@ def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
     single_thread()
     with _pool(verifiers) as pool:
         Trainer(TrainConfig(warm_start=warm_start, **settings), out, pool).run()
-    print(f"wrote {out / 'checkpoint.pt'}")
+    print(f"wrote {out / 'checkpoint.safetensors'}")
 
 
 def evaluate(
@@ -166,8 +167,8 @@ def evaluate(
     from .evaluate import evaluate as run
     from .evaluate import metrics_table
     from .jobs import OBSERVER, single_thread
+    from .policies.load import load_policy
     from .study import ENV_KWARGS
-    from .trainer import load_policy
 
     single_thread()
     made: Any = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped

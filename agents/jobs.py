@@ -30,11 +30,13 @@ from setpo_envs.datasets.problem import Dataset
 from setpo_envs.metrics import summarize_groups
 from setpo_envs.shapers import load_shaper_file, make_shaper
 
+from .config import TrainConfig
 from .evaluate import evaluate
 from .jsonl import append_lines, keep_lines, read_lines, resumable_lines
+from .policies.load import load_policy
 from .policies.tiny import TinyConfig, TinyPolicy
 from .progress import progress
-from .trainer import TrainConfig, Trainer, load_policy
+from .trainer import Trainer
 from .warm_start import WarmStartConfig, warm_start
 
 gym.register_envs(setpo_envs)
@@ -157,7 +159,7 @@ def run_job(job: Job) -> None:
         policy = trainer.policy
         for step in sorted({round(plan.steps * i / plan.snapshots) for i in range(1, plan.snapshots + 1)}):
             if trainer.step <= step:
-                trainer.run(until=step)
+                trainer.run(until=step, signals=())  # a worker is ended at once, and resumes
                 snapshot(policy, step)
     for split in job.splits:
         dataset = plan.dataset(split)

@@ -13,8 +13,8 @@ from setpo_agents import study as studies
 from setpo_agents.compare import compare, write_tables
 from setpo_agents.jobs import Arm, Plan
 from setpo_agents.policies.base import Sampling
+from setpo_agents.policies.load import load_policy
 from setpo_agents.study import demo, select, study
-from setpo_agents.trainer import load_policy
 from setpo_agents.warm_start import WarmStartConfig
 from setpo_envs import verify_groups
 

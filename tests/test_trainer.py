@@ -14,8 +14,10 @@ import torch
 from tiny_run import SETPO, SPACE, config, make_warm_start
 
 from setpo_agents import checkpoint
+from setpo_agents.config import TrainConfig
+from setpo_agents.policies.load import load_policy
 from setpo_agents.policies.tiny import TinyPolicy
-from setpo_agents.trainer import TrainConfig, Trainer, load_policy
+from setpo_agents.trainer import Trainer
 from setpo_envs.shapers import registry
 from setpo_verifiers import VerifierPool
 
@@ -28,7 +30,8 @@ RUN = """
 import json, sys
 from pathlib import Path
 import torch
-from setpo_agents.trainer import TrainConfig, Trainer
+from setpo_agents.config import TrainConfig
+from setpo_agents.trainer import Trainer
 torch.set_num_threads(1)
 Trainer(TrainConfig(**json.loads(sys.argv[1])), Path(sys.argv[2])).run()
 """
@@ -40,7 +43,7 @@ def start(tmp_path_factory):
 
 
 def weights(folder: Path):
-    return checkpoint.load(folder / "checkpoint.pt")["policy"]
+    return checkpoint.load(folder / "checkpoint.safetensors")["policy"]
 
 
 def assert_same_weights(a, b):
@@ -50,7 +53,7 @@ def assert_same_weights(a, b):
 
 def metrics(folder: Path):
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in line.items() if key not in ("seconds", "tokens_per_second")} for line in lines]
+    return [{key: value for key, value in line.items() if key not in ("seconds", "tokens_per_second", "peak_memory_mib")} for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,7 @@ def test_what_a_shaper_remembers_is_resumed(start, tmp_path):
     assert again.shaper.state
     again.run()
     assert_same_weights(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
-    assert again.shaper.state == json.loads(checkpoint.load(tmp_path / "whole" / "checkpoint.pt")["shaper"])
+    assert again.shaper.state == checkpoint.load(tmp_path / "whole" / "checkpoint.safetensors")["shaper"]
 
 
 @pytest.mark.parametrize("name", [name for name, factory in registry().items() if getattr(factory, "base_advantage", "") is None])
