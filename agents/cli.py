@@ -133,12 +133,18 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--seed", type=int, default=0, help="seed of weights and batches")
     p.add_argument("--steps", type=int, default=3000, help="gradient steps")
 
-    p = add("train", train, "Train the tiny policy with GRPO or GSPO and, if asked, a set shaper.")
-    p.add_argument("--warm-start", required=True, help="checkpoint to start from")
-    p.add_argument("--out", type=Path, required=True, help="run folder; started again, it goes on")
+    p = add("train", train, "Train a policy: a recipe (recipes/*.toml), or the tiny policy from a warm start.")
+    p.add_argument("recipe", type=Path, nargs="?", metavar="CONFIG.toml", help="configuration; without one the tiny policy is trained")
+    p.add_argument("--warm-start", help="checkpoint that the tiny policy starts from")
+    p.add_argument("--out", type=Path, help="run folder; started again, it goes on (default: runs/ and the recipe's name)")
     p.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as shaper='\"setpo\"' or steps=100"
+        "--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as steps=100 or policy.model=DIR"
     )
+    p.add_argument("--dry-run", action="store_true", help="train nothing: print the plan, and check what can be checked")
+    p.add_argument("--model", help="another model in place of the recipe's, such as a small local one")
+    p.add_argument("--data", help="another source of the problems, such as a local file in the schema of the recipe's")
+    p.add_argument("--rollout", metavar="URL", help="vLLM server that samples (http://host:8000/v1), while this process trains")
+    p.add_argument("--rollout-weights", metavar="FOLDER", help="folder that server and trainer see under one path, for new weights")
     _add_verifiers(p)
 
     p = add("eval", evaluate, "Sample n completions a problem into an append-only groups.jsonl and print the metrics.")

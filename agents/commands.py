@@ -129,24 +129,64 @@ def warm_start(*, out: Path, seed: int, steps: int) -> None:
     print(f"wrote {out}")
 
 
-def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
-    _check_writable(out)
-    from .config import TrainConfig
+def train(
+    *,
+    recipe: Path | None,
+    warm_start: str | None,
+    out: Path | None,
+    verifiers: int,
+    dry_run: bool,
+    model: str | None,
+    data: str | None,
+    rollout: str | None,
+    rollout_weights: str | None,
+    **fields: Any,
+) -> int:
+    from .dry_run import dry_run as findings
     from .jobs import single_thread
+    from .recipes import Recipe, read_recipe, with_assignments, with_stand_ins
     from .study import ENV_KWARGS
     from .trainer import Trainer
 
-    known = TrainConfig.__dataclass_fields__
-    settings: dict[str, Any] = {"env_kwargs": {**ENV_KWARGS, "split": "train"}}
-    for assignment in fields["set"]:
-        name, value = _assignment(assignment)
-        if name not in known:
-            raise ValueError(f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(known)}), got {assignment!r}")
-        settings[name] = value
-    single_thread()
+    settings = {"env_kwargs": {**ENV_KWARGS, "split": "train"}} if recipe is None else read_recipe(recipe).settings
+    settings = with_assignments(with_stand_ins(settings, warm_start, model, data), fields["set"])
+    config = Recipe(settings).config
+    if dry_run:
+        wrong = False
+        for finding in findings(config):
+            _print(str(finding))
+            wrong |= finding.state == "wrong"
+        return int(wrong)
+    if out is None and recipe is None:
+        raise ValueError("expected --out with a folder for the run, or a recipe, whose name it takes")
+    out = out or Path("runs") / (recipe or Path()).stem
+    _check_writable(out)
+    if config.policy["kind"] == "tiny":
+        single_thread()
     with _pool(verifiers) as pool:
-        Trainer(TrainConfig(warm_start=warm_start, **settings), out, pool).run()
-    print(f"wrote {out / 'checkpoint.safetensors'}")
+        trainer = Trainer(config, out, pool, sampler=_server(config, rollout, rollout_weights))
+        trainer.run()
+    _print(f"wrote {out / 'checkpoint.safetensors'}")
+    return 0
+
+
+def _server(config: Any, url: str | None, folder: str | None) -> Any:
+    """The vLLM server that samples, or None for the policy itself."""
+    if url is None:
+        return None
+    if folder is None or config.policy["kind"] != "transformers":
+        raise ValueError("expected --rollout-weights and a policy of kind 'transformers' beside --rollout")
+    from .policies.vllm_server import VLLMServerPolicy
+
+    chat = config.policy.get("chat")
+    return VLLMServerPolicy(
+        config.policy["model"],
+        url,
+        api="chat" if chat else "completions",
+        log_probs="processed",
+        system_prompt=config.policy.get("system_prompt"),
+        weights_folder=folder,
+    )
 
 
 def evaluate(

@@ -6,7 +6,7 @@ Nothing is trained and no weights are loaded. A check is right, wrong, or could 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -171,10 +171,3 @@ def _volume(config: TrainConfig) -> Finding:
     return Finding(
         "plan", "volume", f"{config.steps} steps of {rollouts} completions: up to {in_words(tokens)} tokens and {updates} updates a step"
     )
-
-
-def with_stand_ins(config: TrainConfig, model: str | None, data: str | None) -> TrainConfig:
-    """The configuration with a local model and data in place of its own, to check all else offline."""
-    if model is not None:
-        config = replace(config, policy={**config.policy, "model": model})
-    return config if data is None else replace(config, env_kwargs={**config.env_kwargs, "source": data})

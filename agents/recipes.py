@@ -72,3 +72,15 @@ def read_value(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
+
+
+def with_stand_ins(settings: Mapping[str, Any], warm_start: str | None, model: str | None, data: str | None) -> dict[str, Any]:
+    """Settings with another warm start, model or source of problems, where one is given."""
+    changed = dict(settings)
+    if warm_start is not None:
+        changed["warm_start"] = warm_start
+    if model is not None:
+        changed["policy"] = {"kind": "transformers", **changed.get("policy", {}), "model": model}
+    if data is not None:
+        changed["env_kwargs"] = {**changed.get("env_kwargs", {}), "source": data}
+    return changed
