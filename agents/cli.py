@@ -16,7 +16,7 @@ import gymnasium as gym
 
 from .commands import bench, demo, envs, evaluate, report, rescore, robustness, show, study, train, verify, warm_start
 
-_EXTRAS = {"torch": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
+_EXTRAS = {"torch": "train", "safetensors": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,8 +1,9 @@
-"""How much accelerator memory training takes, estimated from a model's configuration: nothing is loaded."""
+"""How much memory training takes: estimated from a model's configuration, with nothing loaded, and as it was used."""
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +102,19 @@ def peak(parts: dict[str, float]) -> float:
     """GiB at the busier of two times: sampling holds the cache, training the activations and gradients."""
     always = parts["weights"] + parts["AdamW"] + parts["reference"]
     return always + max(parts["sampling cache"], parts["gradients"] + parts["activations"] + parts["logits"])
+
+
+def peak_memory_mib(device: Any) -> float:
+    """Most memory so far: of the accelerator's tensors where ``device`` is one, or of this process; nan where that is not known."""
+    if device.type == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return math.nan
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def in_words(number: float) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -72,16 +73,19 @@ class Scoring:
     """What the policy in training and the one before it (``reference``, may be None) say of tokens, at one temperature."""
 
     policy: Policy
-    reference: Policy | None
+    reference: Any
     temperature: float
     micro_batch_tokens: int | None = None
     precision: str = "float32"
     world: World = World()
 
+    def autocast(self, device: torch.device) -> torch.autocast:
+        """The configured precision, for sampling and scoring alike: they must be one distribution."""
+        return torch.autocast(device.type, torch.bfloat16, enabled=self.precision == "bfloat16")
+
     def score(self, policy: Policy, samples: Samples) -> Scores:
         """(log-probabilities, entropies), each (N, G, T), in the configured precision."""
-        kind = samples.tokens_NGT.device.type
-        with torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bfloat16"):
+        with self.autocast(samples.tokens_NGT.device):
             return policy.log_probs(samples, temperature=self.temperature)
 
     def current(self, samples: Samples) -> Scores:

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 from .policies.base import Samples, Sampling
 
@@ -25,6 +24,8 @@ class ShardedPolicy:
         root, adapters = getattr(policy, "model", None), getattr(policy, "adapters", None)
         if not hasattr(getattr(root, "base_model", None), "layers"):
             raise ValueError(f"expected a transformers policy to shard, got {type(policy).__name__}: launch it without FSDP")
+        if not hasattr(FSDPModule, "set_force_sum_reduction_for_comms"):
+            raise ImportError("sharded weights need a newer torch: its FSDP cannot sum gradients without dividing them")
         self.policy, self.adapters, self.root = policy, adapters, root
         for block in root.base_model.layers:
             fully_shard(block)
@@ -71,7 +72,7 @@ def whole(value: Any) -> Any:
     """Nested values with whole tensors in place of parts; what has none comes back as it is."""
     if isinstance(value, dict):
         return {key: whole(item) for key, item in value.items()}
-    return value.full_tensor() if isinstance(value, DTensor) else value
+    return value.full_tensor() if hasattr(value, "full_tensor") else value
 
 
 def parted(state: dict[str, Any], parameters: Sequence[Tensor]) -> dict[str, Any]:
@@ -84,6 +85,8 @@ def parted(state: dict[str, Any], parameters: Sequence[Tensor]) -> dict[str, Any
 
 
 def _as_part(tensor: Tensor, like: Any) -> Tensor:
-    if not isinstance(like, DTensor):
+    if not hasattr(like, "full_tensor"):  # not a DTensor
         return tensor
+    from torch.distributed.tensor import distribute_tensor
+
     return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)

@@ -7,13 +7,11 @@ A killed run resumes from its last checkpoint to bit-identical weights on the sa
 
 from __future__ import annotations
 
-import contextlib
-import resource
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -32,10 +30,12 @@ from .advantages import BASE_ADVANTAGES, among_valid, combine, scale_shaping, sh
 from .batches import join_samples, to_device, without_truncated
 from .config import TrainConfig
 from .distributed import World
+from .failures import naming_the_step
 from .interrupts import STOP_SIGNALS, stop_requested
 from .jsonl import append_lines, keep_lines
 from .loggers import Logger
 from .losses import make_loss
+from .memory import peak_memory_mib
 from .microbatches import Scoring
 from .objective import Objective, experience
 from .policies.base import Policy, Sampler, Samples, Sampling
@@ -93,8 +93,8 @@ class Trainer:
             raise ValueError(f"expected base_advantage to be one of {sorted(BASE_ADVANTAGES)}, got {config.base_advantage!r}")
         if config.prompts_per_step < self.world.size * (config.minibatches if self.world.sharded else 1):
             raise ValueError(f"expected a prompt for each of {self.world.size} processes in every minibatch, got {config.prompts_per_step}")
-        names = "dataset", "shaper", "mode", "order"
-        self.dataset, self.shaper, self.mode, self.order = (getattr(self._env(), name) for name in names)
+        env = self._env()
+        self.dataset, self.shaper, self.mode, self.order = (getattr(env, name) for name in ("dataset", "shaper", "mode", "order"))
         if getattr(self.shaper, "base_advantage", "") is None and not config.credit_coefficient:
             raise ValueError(
                 f"expected a credit_coefficient above 0 (1.0 in its paper) with shaper={config.shaper!r}: its credits are the whole "
@@ -137,13 +137,15 @@ class Trainer:
                 the step and its problems, and leave the last checkpoint.
         """
         config, until = self.config, self.config.steps if until is None else until
-        with self._metrics_file() as write, stop_requested(signals) as stop:
+        self.stopped = False
+        log = append_lines(self.folder / "metrics.jsonl") if self.world.main else nullcontext(lambda *lines: None)
+        with log as write, stop_requested(signals) as stop:
             bar = progress((), self.folder.name, initial=self.step, total=until) if self.world.main else None
             while self.step < until and not self.ended_early and not self.stopped:
-                with self._naming_the_step():
+                with naming_the_step(self.step + 1, self.folder, self._problem_ids):
                     metrics = self.train_step()
-                if self.validation is not None and self.step % config.eval_every == 0:
-                    metrics["evaluation"] = self.validate()
+                    if self.validation is not None and self.step % config.eval_every == 0:
+                        metrics["evaluation"] = self.validate()
                 write(metrics)
                 for logger in self.loggers if self.world.main else ():
                     logger.log(self.step, metrics)
@@ -192,7 +194,7 @@ class Trainer:
             **update,
             "learning_rate": config.learning_rate * factor,
             **({"generation_batches": n_batches} if config.dynamic_sampling else {}),
-            "peak_memory_mib": _peak_memory_mib(self.device),
+            "peak_memory_mib": peak_memory_mib(self.device),
             "seconds": {name: round(seconds, 5) for name, seconds in batch.seconds.items()},
         }
 
@@ -204,20 +206,21 @@ class Trainer:
         def draw() -> Rollout:
             problems = [self.dataset[self.order.next(self.problem_rng)] for _ in range(config.prompts_per_step)]
             self._problem_ids += [problem.problem_id for problem in problems]
-            own = rollout(
-                self.policy if self.sampler is None else self.sampler,
-                problems[self.world.share(len(problems))],
-                config.group_size,
-                shaper=self.shaper if at_once else None,
-                generator=self.generator,
-                rng=self.shaper_rng,
-                sampling=config.sampling,
-                mode=self.mode,
-                pool=self.pool,
-            )
+            with self.scoring.autocast(self.device):
+                own = rollout(
+                    self.policy if self.sampler is None else self.sampler,
+                    problems[self.world.share(len(problems))],
+                    config.group_size,
+                    shaper=self.shaper if at_once else None,
+                    generator=self.generator,
+                    rng=self.shaper_rng,
+                    sampling=config.sampling,
+                    mode=self.mode,
+                    pool=self.pool,
+                )
             return join(self.world.objects(own))
 
-        self._problem_ids = []
+        self._problem_ids.clear()
         batch, n_batches = until_mixed(draw, config.prompts_per_step, config.dynamic_sampling) if config.dynamic_sampling else (draw(), 1)
         if self.shaper is not None and not at_once:
             start = time.perf_counter()
@@ -348,7 +351,8 @@ class Trainer:
         prompts = [problem.prompt for problem in batch.groups.problems][self.world.share(batch.groups.n_groups)]
         # from the whole distribution: the regularisers' expectations are under it
         sampling = Sampling(config.temperature, max_new_tokens=config.max_new_tokens, stop=tuple(config.stop))
-        own = self.scoring.reference.generate(prompts, config.group_size, sampling, self.generator)  # type: ignore[union-attr]
+        with self.scoring.autocast(self.device):
+            own = self.scoring.reference.generate(prompts, config.group_size, sampling, self.generator)
         return to_device(join_samples(self.world.objects(own)), self.device)
 
     def _env(self, **changes: Any) -> Any:
@@ -362,34 +366,6 @@ class Trainer:
             raise ValueError(f"expected eval_metric to be one of {', '.join(names)}, got {self.config.eval_metric!r}")
         return self._env(split=self.config.eval_split, shaper=None, shaper_kwargs=None).dataset
 
-    @contextmanager
-    def _metrics_file(self) -> Iterator[Callable[..., None]]:
-        with append_lines(self.folder / "metrics.jsonl") if self.world.main else contextlib.nullcontext(lambda *lines: None) as write:
-            yield write
-
-    @contextmanager
-    def _naming_the_step(self) -> Iterator[None]:
-        """Errors that end a step say which, on what problems, and what is left."""
-        try:
-            yield
-        except (FloatingPointError, MemoryError, RuntimeError) as error:
-            out_of_memory = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error)
-            if not out_of_memory and not isinstance(error, FloatingPointError):
-                raise
-            kind = MemoryError if type(error) is RuntimeError else type(error)
-            advice = ": lower micro_batch_tokens, prompts_per_step or max_new_tokens" if out_of_memory else ""
-            raise kind(
-                f"step {self.step + 1}: {error}{advice}; {self.folder} holds the last checkpoint before it. "
-                f"Problems of the batch: {', '.join(self._problem_ids)}"
-            ) from error
-
 
 def _as_replay(log_probs_NGT: torch.Tensor, replay: Samples) -> Replay:
     return Replay(*(x.flatten(0, 1) for x in (log_probs_NGT, replay.log_probs_NGT, replay.mask_NGT)))
-
-
-def _peak_memory_mib(device: torch.device) -> float:
-    """Most memory so far: of the accelerator's tensors, or of this process."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)

@@ -88,8 +88,12 @@ def metrics(folder: Path) -> list[dict[str, Any]]:
 def kill_often(folder: Path, *, kills: int, steps: int, seed: int) -> dict[str, Any]:
     rng, whole, killed = random.Random(seed), folder / "whole", folder / "killed"
     start = time.monotonic()
-    finish(begin(steps, whole))
-    window = 4 * (time.monotonic() - start) / steps  # a start and a few steps
+    child = begin(steps, whole)
+    while not lines(whole):
+        time.sleep(0.001)
+    started = time.monotonic()
+    finish(child)
+    window = started - start + 3 * (time.monotonic() - started) / steps  # a start and a few steps
     hits, most_undone = 0, 0
     for _ in range(kills):
         child = begin(steps, killed)
