@@ -30,5 +30,6 @@ def make_model(folder, *, tied, seed=0):
         initializer_range=0.3,  # wide, so that stale weights show
     )
     model = transformers.Qwen2ForCausalLM(config).eval()
+    model.generation_config.update(do_sample=True, top_k=2, repetition_penalty=2.0)  # what a server would add where a request is silent
     model.save_pretrained(folder)
     return model

@@ -48,6 +48,7 @@ def test_groups_with_tokens(server, api):
     assert part.finish_reasons_NG == samples.finish_reasons_NG[1:] and torch.equal(part.tokens_NGT, samples.tokens_NGT[1:])
     for path, _, body in server.requests:
         assert path == ("/v1/chat/completions" if api == "chat" else "/v1/completions")
+        assert (body["top_k"], body["min_p"], body["repetition_penalty"]) == (0, 0, 1)
         assert body["return_token_ids"] is True and body["logprobs"] == (True if api == "chat" else 0)
 
 

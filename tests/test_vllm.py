@@ -21,6 +21,7 @@ from character_model import WORDS, make_model  # noqa: E402
 from setpo_agents.policies.base import Sampling  # noqa: E402
 from setpo_agents.policies.engine import TextSamples  # noqa: E402
 from setpo_agents.policies.openai import OpenAIPolicy  # noqa: E402
+from setpo_agents.policies.text import Text  # noqa: E402
 from setpo_agents.policies.vllm import VLLMPolicy  # noqa: E402
 from setpo_agents.policies.vllm_server import VLLMServerPolicy  # noqa: E402
 from setpo_agents.policies.vllm_worker import EXTENSION  # noqa: E402
@@ -115,8 +116,8 @@ def test_stop_texts_limits_and_prompts_that_do_not_fit(policy):
     assert stopped.any() and difference(model, samples) < 1e-4  # the token that ended it counts as sampled
     short = policy.generate(PROMPTS, 2, Sampling(max_new_tokens=1), generator())
     assert short.tokens_NGT.shape == (3, 2, 1)
-    for prompt in ("", "1" * 128):
-        with pytest.raises(ValueError, match="expected a prompt of 1 to 127 tokens"):
+    for prompt, message in (("", "at least one token in every prompt"), ("1" * 128, "prompts of at most 127 tokens, got 128")):
+        with pytest.raises(ValueError, match=message):
             policy.generate(["1", prompt], 2, Sampling(), generator())
 
 
@@ -186,13 +187,12 @@ def test_sleep_between_sampling_and_weights(policy, level):
     assert policy.generate(PROMPTS, 2, Sampling(), generator()).completions_NG == before.completions_NG
 
 
-def test_chat_template(policy):
-    policy, _ = policy
-    policy.chat, policy.system_prompt = True, "1"
-    try:
-        assert policy.tokenizer.decode(policy.encode("2+3")) == "(1)(2+3)="
-    finally:
-        policy.chat, policy.system_prompt = False, None
+def test_chat_template(policy, monkeypatch):
+    policy, model = policy
+    text = Text(policy.text.tokenizer, [0], system_prompt="1")
+    monkeypatch.setattr(policy, "text", text)
+    samples = policy.generate(["2+3"], 2, Sampling(), generator())
+    assert "".join(WORDS[id] for id in samples.prompt_NP[0]) == "(1)(2+3)=" and difference(model, samples) < 1e-4
 
 
 # --- the server ---

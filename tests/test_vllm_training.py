@@ -6,15 +6,15 @@ import pytest
 
 os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 pytest.importorskip("vllm", reason="vllm is not installed: scripts/test-vllm.sh makes an environment for it")
-policies = pytest.importorskip("setpo_agents.policies.transformers")
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from character_model import make_model  # noqa: E402
 
 from setpo_agents.advantages import grpo  # noqa: E402
-from setpo_agents.losses import CLIP, grpo_loss  # noqa: E402
+from setpo_agents.losses import make_loss  # noqa: E402
 from setpo_agents.policies.base import Sampling  # noqa: E402
+from setpo_agents.policies.transformers import TransformersPolicy  # noqa: E402
 from setpo_agents.policies.vllm import VLLMPolicy  # noqa: E402
 
 PROMPTS = [f"1+{digit}=" for digit in range(8)]
@@ -31,7 +31,7 @@ def learn(policy, sampler, steps, update):
     """(steps,) mean rewards of on-policy GRPO, and the largest difference that sampler and policy ever had on a sampled token."""
     optimizer = torch.optim.AdamW(policy.parameters(), lr=3e-3, weight_decay=0.0)
     generator, rewards, apart = torch.Generator().manual_seed(0), [], 0.0
-    low, high = CLIP["grpo"]
+    loss_of = make_loss("grpo")
     for _ in range(steps):
         samples = sampler.generate(PROMPTS, GROUP, SAMPLING, generator)
         rewards_NG = np.array([[reward(prompt, text) for text in group] for prompt, group in zip(PROMPTS, samples.completions_NG)])
@@ -39,8 +39,8 @@ def learn(policy, sampler, steps, update):
         log_probs_NGT, _ = policy.log_probs(samples, temperature=SAMPLING.temperature)
         apart = max(apart, float((log_probs_NGT.detach() - samples.log_probs_NGT).abs().max()))
         flat = [array.flatten(0, 1) for array in (log_probs_NGT, samples.log_probs_NGT, samples.mask_NGT)]
-        advantages_B = torch.tensor(grpo(rewards_NG), dtype=torch.float32).flatten()
-        loss, _ = grpo_loss(flat[0], flat[1], advantages_B, flat[2], clip_low=low, clip_high=high)
+        advantages_B1 = torch.tensor(grpo(rewards_NG), dtype=torch.float32).view(-1, 1)
+        loss, _ = loss_of(flat[0], flat[1], advantages_B1, flat[2])
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
@@ -53,10 +53,10 @@ def learn(policy, sampler, steps, update):
 def test_training_with_vllm_as_sampler_learns_what_the_policy_learns_alone(tmp_path, tied):
     make_model(tmp_path, tied=tied)
     options = {"chat": False, "max_new_tokens": 3}
-    alone, _ = learn(policy := policies.TransformersPolicy.from_pretrained(tmp_path, **options), policy, 60, lambda state: None)
+    alone, _ = learn(policy := TransformersPolicy.from_pretrained(tmp_path, **options), policy, 60, lambda state: None)
     engine = VLLMPolicy(str(tmp_path), dtype="float32", max_model_len=128, enforce_eager=True, max_num_seqs=128, **options)
     try:
-        trained = policies.TransformersPolicy.from_pretrained(tmp_path, **options)
+        trained = TransformersPolicy.from_pretrained(tmp_path, **options)
         served, apart = learn(trained, engine, 60, engine.update_weights)
     finally:
         engine.llm.llm_engine.engine_core.shutdown()
