@@ -112,8 +112,8 @@ def html(boards: Boards, figure: Path) -> str:
             kind = "" if cells[0] else ' class="unranked"'
             lines.append(f"<tr{kind}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
         parts.append(f'<h2>{escape(title)}</h2><div class="wide"><table>{"".join(lines)}</table></div>')
-    head = f'<meta charset="utf-8"><title>Leaderboard</title><style>{_STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+    top = f'<head><meta charset="utf-8"><title>Leaderboard</title><style>{_STYLE}</style></head>'
+    return f'<!doctype html>\n<html lang="en">{top}<body>{"".join(parts)}</body></html>\n'
 
 
 # --- the figure ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -18,10 +21,10 @@ from setpo_agents import bench as benches
 from setpo_agents import jobs
 from setpo_agents.bench import ENVS, MATCHED_RATIO, STRENGTHS, BenchEnv, bench, overview, pick
 from setpo_agents.bench_methods import CONTROL_METHODS, GRPO, METHODS, file_methods
+from setpo_agents.config import TrainConfig
 from setpo_agents.jsonl import read_lines
 from setpo_agents.leaderboard import CONTROLS
 from setpo_agents.leaderboard_page import write_leaderboard
-from setpo_agents.trainer import TrainConfig
 from setpo_envs.shapers import base
 
 # of two or three numbers to 3: the policy is right now and then after a few steps
@@ -230,23 +233,30 @@ def test_each_environment_has_its_own_plan_and_all_are_checked_first(tmp_path, m
 # --- methods ---
 
 
+def taken_out(settings, path):
+    """(the number at the end of a path of keys, everything else)."""
+    rest = deepcopy(settings)
+    *keys, last = path.split(".")
+    return reduce(getitem, keys, rest).pop(last), rest
+
+
 @pytest.mark.parametrize("method", [*METHODS, *CONTROL_METHODS], ids=lambda method: method.name)
 def test_arms_of_a_method(method):
     """The arms differ in strength alone; those of the matched comparison share base and ratio."""
-    arms = {strength: method.arm(strength) for strength in STRENGTHS}
-    for strength, arm in arms.items():
-        config = TrainConfig("warm.pt", **arm.settings)
+    scaled = method.scaled or "shaping_strength"
+    one, others = taken_out(method.arm(1.0).settings, scaled)
+    assert one > 0 and (method.scaled or one == 1.0)
+    for strength in STRENGTHS:
+        arm = method.arm(strength)
         assert (arm.name, arm.label) == (f"{method.name}-x{strength:g}", method.label)
-        scaled = method.scaled or "shaping_strength"
-        one = asdict(TrainConfig("warm.pt", **arms[1.0].settings))
-        assert asdict(config) == {**one, scaled: pytest.approx(strength * one[scaled])}
-        assert config.shaping_strength == (1.0 if method.scaled else strength)
-        assert config.match_shaping_ratio is None
+        assert taken_out(arm.settings, scaled) == (pytest.approx(strength * one), others)
+        config = TrainConfig("warm.pt", **arm.settings)
+        config.named_regularizers()
+        assert config.match_shaping_ratio is None and (method.scaled == "" or config.shaping_strength == 1.0)
     if method.shaper:
-        settings = method.arm(ratio=0.2).settings
-        matched = TrainConfig("warm.pt", **settings)
+        matched = TrainConfig("warm.pt", **method.arm(ratio=0.2).settings)
         assert (matched.match_shaping_ratio, matched.base_advantage, matched.shaping_strength) == (0.2, "grpo", 1.0)
-        assert matched.credit_coefficient == arms[1.0].settings["credit_coefficient"]
+        assert matched.credit_coefficient == others["credit_coefficient"]
 
 
 def test_grpo_is_nothing_but_grpo():
