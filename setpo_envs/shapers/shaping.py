@@ -24,7 +24,8 @@ class Shaping:
 class Shaper(Protocol):
     """``shaper(groups, rng) -> Shaping``. It must not change ``groups`` and draws from nothing but ``rng``.
 
-    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are. A method
+    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are: there it returns
+    ``defined`` False, and environments of smaller groups are refused. A method
     ``before_verdicts(completions_NG) -> shaper``, if there is one, is called while worker processes verify: what it returns is
     applied in place of the shaper, says the same, and has computed what it can from the texts alone.
 
