@@ -14,6 +14,7 @@ from setpo_envs.checks import check_dataset, right_completion
 from setpo_envs.datasets import graph_coloring
 from setpo_envs.datasets.countdown import countdown_dataset
 from setpo_envs.datasets.graph_coloring import GraphColoringSettings, connected, enumerate_space, graph_coloring_dataset, split_of
+from setpo_envs.prompts import EDGE_LETTERS, graph_coloring_terse
 from setpo_verifiers import colorings, mode_key, parse_graph, verify
 
 SMALL = {"min_vertices": 3, "max_vertices": 4, "edge_range": [2, 6]}
@@ -121,12 +122,19 @@ def test_no_answer_is_right_for_most_problems(difficulty, most):
 
 def test_prompts():
     problem = graph_coloring_dataset("enumerate", settings=SMALL, prompt_format="terse", split=split_of(PATH))[0]
-    assert problem.prompt == "3=0102>" and problem.gold == {"n": 3, "edges": [[0, 1], [0, 2]], "colors": 3}
+    assert problem.prompt == "3ab>" and problem.gold == {"n": 3, "edges": [[0, 1], [0, 2]], "colors": 3}
     words = graph_coloring_dataset("enumerate", settings=SMALL, split=split_of(PATH))[0].prompt
     assert (
         "vertices 0 to 2 " in words and "0-1, 0-2." in words and "3 colours 0, 1, 2" in words and "<think>" in words and "<answer>" in words
     )
     assert right_completion(problem) == "\\boxed{011}"
+
+
+def test_the_letters_of_edges():
+    full = graph_coloring_terse(10, tuple(combinations(range(10), 2)), 4)
+    assert full == f"4{EDGE_LETTERS}>" and len(set(EDGE_LETTERS)) == 45
+    named = {graph_coloring_terse(10, (edge,), 3)[1]: edge for edge in combinations(range(10), 2)}
+    assert [named[letter] for letter in "abcdefS"] == [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (8, 9)]
 
 
 PATH = parse_graph({"n": 3, "edges": [[0, 1], [0, 2]], "colors": 3})
@@ -170,7 +178,7 @@ def test_countdown_modes_are_written_as_before():
 def test_the_tiny_policy_learns_colourings(tmp_path):
     settings = {"min_vertices": 4, "max_vertices": 4, "edge_range": [3, 5]}
     data = graph_coloring_dataset("enumerate", settings=settings, prompt_format="terse")
-    config = TinyConfig(d_model=32, n_layers=1, n_heads=2, max_prompt=13, max_new_tokens=5)
+    config = TinyConfig(alphabet="0123abcdef>", d_model=32, n_layers=1, n_heads=2, max_prompt=7, max_new_tokens=5)
     path = tmp_path / "start.pt"
     torch.set_num_threads(1)
     policy = warm_start(data, WarmStartConfig(steps=200, problems_per_step=16, learning_rate=5e-3), path, policy_config=config)
