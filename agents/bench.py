@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from .bench_methods import CONTROL_METHODS, GRPO, METHODS, Method, file_methods
 from .jobs import Arm, Job, Plan, run_jobs, run_warm_starts, save_plan
 from .jsonl import resumable_lines
 from .leaderboard import chosen_strengths, parse_arm
-from .study import ENV_KWARGS
+from .tiny_tasks import TINY_TASKS
+from .warm_start import WarmStartConfig
 
 STRENGTHS = (0.3, 1.0, 3.0)
 """Factors on what a method changes, chosen among on validation; the regularisers' coefficients take the same factors."""
@@ -28,17 +29,7 @@ MATCHED_RATIO = 0.2
 WARM_STARTS = (0, 1)
 
 
-@dataclass(frozen=True)
-class BenchEnv:
-    """An environment that the tiny policy learns and whose problems have several solutions."""
-
-    env: str
-    env_kwargs: Mapping[str, Any]
-    policy: Mapping[str, Any] = field(default_factory=dict)
-    warm_start_steps: int = 3000
-
-
-ENVS: dict[str, BenchEnv] = {"countdown": BenchEnv("setpo/Countdown-v0", ENV_KWARGS)}
+ENVS = TINY_TASKS
 
 
 def bench(
@@ -70,10 +61,11 @@ def bench(
     train = {"prompts_per_step": prompts, "group_size": group_size, "learning_rate": learning_rate}
     plans = []
     for name in pick("an environment", {name: name for name in ENVS}, envs):
-        env = ENVS[name]
-        fixed = {"env": env.env, "env_kwargs": dict(env.env_kwargs), "policy": dict(env.policy), "steps": steps, "train": train}
-        own = {"warm_start_steps": env.warm_start_steps, "snapshots": 1, "snapshot_problems": 0, **sizes}
-        plans.append(Plan(out / name, **fixed, **own))
+        task = ENVS[name]
+        warm_start = changed(task.warm_start)
+        own = {"warm_start_steps": warm_start.pop("steps", WarmStartConfig.steps), "snapshots": 1, "snapshot_problems": 0, **sizes}
+        of_task = {"env": task.env, "env_kwargs": task.env_kwargs, "policy": changed(task.policy), "warm_start": warm_start}
+        plans.append(Plan(out / name, steps=steps, train=train, **of_task, **own))
     for plan in plans:  # all before the first begins: a folder of another plan is refused at once
         save_plan(plan)
         for method in chosen:
@@ -100,6 +92,12 @@ def run_env(plan: Plan, methods: Sequence[Method], seeds: int, workers: int) -> 
     raw = [(GRPO, GRPO.arm()), *((method, method.arm(chosen[method.name])) for method in everyone)]
     base = [Job(plan, None, seed, seed, ("test",)) for seed in WARM_STARTS]
     return run_jobs(base + jobs([*raw, *matched], seeds, "test"), workers=workers)
+
+
+def changed(config: Any) -> dict[str, Any]:
+    """The fields of a dataclass that differ from their defaults."""
+    defaults = asdict(type(config)())
+    return {name: value for name, value in asdict(config).items() if value != defaults[name]}
 
 
 def keep_source(plan: Plan, method: Method) -> None:

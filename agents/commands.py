@@ -239,8 +239,7 @@ def rescore(
     methods = [make_method(specs[0], shaper_kwargs)] if shaper_kwargs else read_methods(specs)
     for folder in {path.parent for path in (out, html) if path is not None}:
         _check_writable(folder)
-    verifiers = dict(task.split("=", 1) if "=" in task else ("*", task) for task in tasks)
-    options: dict[str, Any] = {"mode": "strict" if strict else "lenient", "reading": run.Reading(verifiers, gold)}
+    options: dict[str, Any] = {"mode": "strict" if strict else "lenient", "reading": run.Reading.from_texts(tasks, gold)}
     if "all" in specs:
         methods, left_out = run.usable(source, methods, **options)
         for reason in left_out:

@@ -76,6 +76,8 @@ class Plan:
     eval_problems: int | None = None
     """Problems of each split at the end; None is all."""
     warm_start_steps: int = WarmStartConfig.steps
+    warm_start: dict[str, Any] = field(default_factory=dict)
+    """What else differs from :class:`WarmStartConfig`'s defaults."""
     packaged_warm_start: bool = False
     """Whether seed 0 begins with the checkpoint that comes with the package."""
 
@@ -134,7 +136,7 @@ class Job:
 
 def run_warm_start(plan: Plan, seed: int) -> None:
     """Train (or find) the warm start of one seed."""
-    config = WarmStartConfig(seed=seed, steps=plan.warm_start_steps)
+    config = WarmStartConfig(seed=seed, steps=plan.warm_start_steps, **plan.warm_start)
     warm_start(plan.dataset("train"), config, plan.warm_start_path(seed), policy_config=TinyConfig(**plan.policy))
 
 

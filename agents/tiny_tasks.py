@@ -1,4 +1,4 @@
-"""Settings of environments in which the tiny policy is a fair subject: it learns them in minutes, and has several solutions a problem to lose."""
+"""Environments in which the tiny policy is a fair subject: it learns them in minutes, and has several solutions a problem to lose."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from setpo_envs.prompts import EDGE_LETTERS
 
 from .policies.tiny import TinyConfig
+from .study import ENV_KWARGS
 from .warm_start import WarmStartConfig
 
 
@@ -17,12 +18,11 @@ class TinyTask:
 
     env: str
     env_kwargs: dict[str, Any]
-    policy: TinyConfig
-    warm_start: WarmStartConfig
-    eval_problems: int
-    """The first so many of the validation and of the test split are sampled."""
+    policy: TinyConfig = TinyConfig()
+    warm_start: WarmStartConfig = WarmStartConfig()
 
 
+COUNTDOWN = TinyTask("setpo/Countdown-v0", ENV_KWARGS)
 # Seven vertices, ten edges, three colours: 3 to 12 modes a problem.
 GRAPH_COLORING = TinyTask(
     env="setpo/GraphColoring-v0",
@@ -41,5 +41,6 @@ GRAPH_COLORING = TinyTask(
     },
     policy=TinyConfig(alphabet=f"0123>{EDGE_LETTERS[:21]}", max_prompt=12, max_new_tokens=8),
     warm_start=WarmStartConfig(steps=700, learning_rate=3e-3),
-    eval_problems=300,
 )
+
+TINY_TASKS = {"countdown": COUNTDOWN, "graph_coloring": GRAPH_COLORING}

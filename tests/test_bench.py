@@ -19,24 +19,28 @@ from tiny_run import POLICY, SPACE
 
 from setpo_agents import bench as benches
 from setpo_agents import jobs
-from setpo_agents.bench import ENVS, MATCHED_RATIO, STRENGTHS, BenchEnv, bench, overview, pick
+from setpo_agents.bench import ENVS, MATCHED_RATIO, STRENGTHS, bench, overview, pick
 from setpo_agents.bench_methods import CONTROL_METHODS, GRPO, METHODS, file_methods
 from setpo_agents.config import TrainConfig
 from setpo_agents.jsonl import read_lines
 from setpo_agents.leaderboard import CONTROLS
 from setpo_agents.leaderboard_page import write_leaderboard
+from setpo_agents.tiny_tasks import TinyTask
+from setpo_agents.warm_start import WarmStartConfig
 from setpo_envs.shapers import base
 
 # of two or three numbers to 3: the policy is right now and then after a few steps
 EASY = {**SPACE, "settings": {**SPACE["settings"], "min_numbers": 2, "number_range": [1, 3], "target_range": [1, 9]}}
-SMALL = {"d_model": POLICY.d_model, "n_layers": POLICY.n_layers, "n_heads": POLICY.n_heads}
-ENV = BenchEnv("setpo/Countdown-v0", EASY, SMALL, warm_start_steps=40)
+ENV = TinyTask("setpo/Countdown-v0", EASY, POLICY, WarmStartConfig(steps=40))
 SIZES = {"methods": ["setpo_z"], "seeds": 2, "steps": 2, "prompts": 4, "group_size": 4, "eval_samples": 4, "eval_problems": 3, "workers": 1}
 RUN = f"""
 import json, sys
 from pathlib import Path
 from setpo_agents import bench
-bench.ENVS = {{"countdown": bench.BenchEnv("setpo/Countdown-v0", {EASY!r}, {SMALL!r}, warm_start_steps=40)}}
+from setpo_agents.policies.tiny import TinyConfig
+from setpo_agents.tiny_tasks import TinyTask
+from setpo_agents.warm_start import WarmStartConfig
+bench.ENVS = {{"countdown": {ENV!r}}}
 bench.bench(Path(sys.argv[1]), **json.loads(sys.argv[2]))
 """
 MINE = """
@@ -220,7 +224,7 @@ def test_another_plan_is_refused_and_an_older_one_is_not(finished, monkeypatch):
 def test_each_environment_has_its_own_plan_and_all_are_checked_first(tmp_path, monkeypatch):
     ran = []
     monkeypatch.setattr(benches, "run_env", lambda plan, *_: ran.append((plan.out.name, plan.warm_start_steps)))
-    monkeypatch.setattr(benches, "ENVS", {"a": ENV, "b": BenchEnv(ENV.env, SPACE, {}, warm_start_steps=7)})
+    monkeypatch.setattr(benches, "ENVS", {"a": ENV, "b": TinyTask(ENV.env, SPACE, warm_start=WarmStartConfig(steps=7))})
     bench(tmp_path)
     assert ran == [("a", 40), ("b", 7)]
     bench(tmp_path / "other", envs=["b"], warm_start_steps=9)

@@ -15,6 +15,7 @@ from setpo_agents import bench, jobs
 from setpo_agents.bench import STRENGTHS
 from setpo_agents.bench_methods import CONTROL_METHODS, METHODS
 from setpo_agents.cli import main
+from setpo_agents.tiny_tasks import TinyTask
 from setpo_envs.shapers import base
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -27,8 +28,7 @@ def small(monkeypatch, tmp_path):
     """A folder to run in, a registry of one's own, and a benchmark of one method besides those of the command, in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(base, "_SHAPERS", dict(base._SHAPERS))
-    policy = {"d_model": POLICY.d_model, "n_layers": POLICY.n_layers, "n_heads": POLICY.n_heads}
-    monkeypatch.setattr(bench, "ENVS", {"countdown": bench.BenchEnv("setpo/Countdown-v0", SPACE, policy)})
+    monkeypatch.setattr(bench, "ENVS", {"countdown": TinyTask("setpo/Countdown-v0", SPACE, POLICY)})
     monkeypatch.setattr(bench, "METHODS", [method for method in METHODS if method.name == "gapo"])
     monkeypatch.setattr(bench, "STRENGTHS", (0.3, 1.0))
     monkeypatch.setattr(jobs, "_pool", ThreadPoolExecutor)
