@@ -31,7 +31,7 @@ from setpo_envs.shapers import base
 
 # of two or three numbers to 3: the policy is right now and then after a few steps
 EASY = {**SPACE, "settings": {**SPACE["settings"], "min_numbers": 2, "number_range": [1, 3], "target_range": [1, 9]}}
-ENV = TinyTask("setpo/Countdown-v0", EASY, POLICY, WarmStartConfig(steps=40))
+ENV = TinyTask("setpo/Countdown-v0", EASY, POLICY, WarmStartConfig(steps=150))
 SIZES = {"methods": ["setpo_z"], "seeds": 2, "steps": 2, "prompts": 4, "group_size": 4, "eval_samples": 4, "eval_problems": 3, "workers": 1}
 RUN = f"""
 import json, sys
@@ -226,11 +226,11 @@ def test_each_environment_has_its_own_plan_and_all_are_checked_first(tmp_path, m
     monkeypatch.setattr(benches, "run_env", lambda plan, *_: ran.append((plan.out.name, plan.warm_start_steps)))
     monkeypatch.setattr(benches, "ENVS", {"a": ENV, "b": TinyTask(ENV.env, SPACE, warm_start=WarmStartConfig(steps=7))})
     bench(tmp_path)
-    assert ran == [("a", 40), ("b", 7)]
+    assert ran == [("a", 150), ("b", 7)]
     bench(tmp_path / "other", envs=["b"], warm_start_steps=9)
     assert ran.pop() == ("b", 9)
     with pytest.raises(ValueError, match="warm_start_steps: saved 7"):
-        bench(tmp_path, warm_start_steps=40)
+        bench(tmp_path, warm_start_steps=150)
     assert len(ran) == 2
 
 
