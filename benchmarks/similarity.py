@@ -1,11 +1,12 @@
-"""How alike real completions of one problem are, and how large SetPO's raw credit is for it: hashed n-grams beside a model's vectors.
+"""How alike real completions of one problem are, and how large SetPO's raw credit is for it: hashed n-grams, or beside a model's vectors.
 
-    SETPO_TEST_DATA=FOLDER OMP_NUM_THREADS=1 python benchmarks/similarity.py [MODEL_FOLDER [CACHE_FOLDER]]
+    SETPO_TEST_DATA=FOLDER OMP_NUM_THREADS=1 python benchmarks/similarity.py [--groups N] [--members G] [--model FOLDER] [--cache FOLDER]
 
-Of every file in FOLDER/data/completions the first 40 groups and of each the first 16 members. With MODEL_FOLDER, its vectors by
-sentence-transformers too, kept in CACHE_FOLDER. Prints, for each embedder, quantiles of the clamped cosine of pairs inside groups; the
-mean of abs s by group size, over the files sampled from one policy (aime24, amc23, math) and over all; and the rank agreement of the two:
-Spearman's rho over the pairs of a group, the median over groups and its quartiles, and of the credits alike.
+Of every file in FOLDER/data/completions the first N groups and of each the first G members; all of them by default. With ``--model``
+sentence-transformers' vectors of that model too, kept in the folder of ``--cache``. Prints, for each embedder, quantiles of the clamped
+cosine of pairs inside groups; the mean of abs s by group size (the first members of each group that has as many), over files sampled
+from one policy and over all; and the rank agreement of the two: Spearman's rho over the pairs, and over the credits, of each group of
+more than three members.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy loads
 
+import argparse  # noqa: E402
 import sys  # noqa: E402
 
 import completions  # noqa: E402
@@ -29,23 +31,26 @@ import numpy as np  # noqa: E402
 from setpo_envs.embedders import SentenceTransformerEmbedder, embed  # noqa: E402
 from setpo_envs.shapers.setpo import cosine_kernel, setpo_credits  # noqa: E402
 
-N_GROUPS, N_MEMBERS, SIZES = 40, 16, (3, 6, 8, 16)
-ONE_POLICY = ("aime24_g50", "amc23_g50", "math_g8")
+SIZES = (3, 6, 7, 8, 16, 32)
+POLICIES = {"aime24 and amc23": ("aime24_g50", "amc23_g50"), "math": ("math_g8",)}  # files sampled from one policy each
 QUANTILES = (5, 25, 50, 75, 95)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    for option in ("--groups", "--members"):
+        parser.add_argument(option, type=int)
+    for option in ("--model", "--cache"):
+        parser.add_argument(option)
+    asked = parser.parse_args()
     texts, correct = {}, {}
     for name, groups in completions.groups().items():
-        texts[name] = [group[:N_MEMBERS] for group in groups.completions_NG[:N_GROUPS]]
-        correct[name] = groups.correct[:N_GROUPS, :N_MEMBERS]
-    kernels = {"n-grams": {name: kernel_of(group, "ngram") for name, group in texts.items()}}
-    if len(sys.argv) > 1:
-        model = SentenceTransformerEmbedder(sys.argv[1], cache=sys.argv[2] if len(sys.argv) > 2 else None)
-        kernels["model"] = {}
-        for name, group in texts.items():
-            kernels["model"][name] = kernel_of(group, model)
-            print(f"{name}: {len(group)} groups of {len(group[0])}", file=sys.stderr, flush=True)
+        texts[name] = [group[: asked.members] for group in groups.completions_NG[: asked.groups]]
+        correct[name] = groups.correct[: asked.groups, : asked.members]
+    kernels = {"n-grams": {name: kernels_of(group, "ngram") for name, group in texts.items()}}
+    if asked.model:
+        model = SentenceTransformerEmbedder(asked.model, cache=asked.cache)
+        kernels["model"] = {name: kernels_of(group, model, name) for name, group in texts.items()}
 
     print(f"{'cosine inside groups':<34}{'pairs':>8}" + "".join(f"{f'{q} %':>8}" for q in QUANTILES))
     for embedder, of_file in kernels.items():
@@ -57,12 +62,12 @@ def main() -> None:
 
     print(f"\n{'mean abs s, raw SetPO':<34}" + "".join(f"{f'G = {size}':>10}" for size in SIZES))
     for embedder, of_file in kernels.items():
-        for label, names in (("one policy", ONE_POLICY), ("all", tuple(of_file))):
+        for label, names in (*POLICIES.items(), ("all", tuple(of_file))):
             means = []
             for size in SIZES:
                 found = [np.abs(setpo_credits(of_file[name][:, :size, :size])[0]) for name in names if of_file[name].shape[1] >= size]
-                means.append(np.concatenate([credits_NG.ravel() for credits_NG in found]).mean())
-            print(f"{embedder + ', ' + label:<34}" + "".join(f"{mean:>10.4f}" for mean in means))
+                means.append(f"{np.concatenate([credits_NG.ravel() for credits_NG in found]).mean():.4f}" if found else "-")
+            print(f"{embedder + ', ' + label:<34}" + "".join(f"{mean:>10}" for mean in means))
 
     if len(kernels) == 2:
         for label, ranks in (("pairs of a group", agreement(kernels, of_pairs)), ("credits of a group", agreement(kernels, of_credits))):
@@ -70,9 +75,14 @@ def main() -> None:
             print(f"\nrank agreement, {label}: median {median:.2f}, quartiles {low:.2f} and {high:.2f}, {len(ranks)} groups")
 
 
-def kernel_of(groups: list[list[str]], embedder: Any) -> np.ndarray:
-    batch: Any = SimpleNamespace(completions_NG=groups, n_groups=len(groups), group_size=len(groups[0]))
-    return cosine_kernel(embed(batch, embedder)).astype(np.float64)
+def kernels_of(groups: list[list[str]], embedder: Any, label: str = "") -> np.ndarray:
+    kernels = []
+    for n, group in enumerate(groups, start=1):
+        one: Any = SimpleNamespace(completions_NG=[group], n_groups=1, group_size=len(group))
+        kernels.append(cosine_kernel(embed(one, embedder).astype(np.float64))[0])
+        if label:
+            print(f"{label}: group {n} of {len(groups)}", file=sys.stderr, flush=True)
+    return np.stack(kernels)
 
 
 def pairs(kernel_NGG: np.ndarray, members_NG: np.ndarray | None = None) -> np.ndarray:
