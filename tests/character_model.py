@@ -1,6 +1,18 @@
 """A small random transformers model of one token a character, that vLLM runs on a CPU."""
 
+import os
+
+import pytest
+
 WORDS = ["<eos>", "<pad>", *"0123456789+-*/()=,> "]
+
+
+def import_vllm():
+    """vLLM's settings for a small engine in this process on a busy CPU; skips the module that asks where vLLM is not installed."""
+    os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+    # no compiler for the one small kernel that it compiles when it first ranks log-probabilities, and no engine given up meanwhile
+    os.environ |= {"TORCHDYNAMO_DISABLE": "1", "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "7200"}
+    pytest.importorskip("vllm", reason="vllm is not installed: scripts/test-vllm.sh makes an environment for it")
 
 
 def make_model(folder, *, tied, seed=0):

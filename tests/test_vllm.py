@@ -11,12 +11,11 @@ import urllib.error
 import urllib.request
 
 import pytest
+from character_model import WORDS, import_vllm, make_model
 
-os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
-pytest.importorskip("vllm", reason="vllm is not installed: scripts/test-vllm.sh makes an environment for it")
+import_vllm()
 
 import torch  # noqa: E402
-from character_model import WORDS, make_model  # noqa: E402
 
 from setpo_agents.policies.base import Sampling  # noqa: E402
 from setpo_agents.policies.engine import TextSamples  # noqa: E402

@@ -1,15 +1,12 @@
 """vLLM samples, the transformers policy is trained: it learns what it learns when it samples for itself (scripts/test-vllm.sh)."""
 
-import os
-
 import pytest
+from character_model import import_vllm, make_model
 
-os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
-pytest.importorskip("vllm", reason="vllm is not installed: scripts/test-vllm.sh makes an environment for it")
+import_vllm()
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from character_model import make_model  # noqa: E402
 
 from setpo_agents.advantages import grpo  # noqa: E402
 from setpo_agents.losses import make_loss  # noqa: E402
@@ -19,12 +16,12 @@ from setpo_agents.policies.vllm import VLLMPolicy  # noqa: E402
 
 PROMPTS = [f"1+{digit}=" for digit in range(8)]
 SAMPLING = Sampling(max_new_tokens=3)
-GROUP = 16
+GROUP, STEPS = 16, 30
 
 
-def reward(prompt, completion):
-    """1 where the completion begins with the prompt's second number."""
-    return float(completion.startswith(prompt[2]))
+def reward(completion):
+    """1 where the completion begins with a seven."""
+    return float(completion.startswith("7"))
 
 
 def learn(policy, sampler, steps, update):
@@ -34,7 +31,7 @@ def learn(policy, sampler, steps, update):
     loss_of = make_loss("grpo")
     for _ in range(steps):
         samples = sampler.generate(PROMPTS, GROUP, SAMPLING, generator)
-        rewards_NG = np.array([[reward(prompt, text) for text in group] for prompt, group in zip(PROMPTS, samples.completions_NG)])
+        rewards_NG = np.array([[reward(text) for text in group] for group in samples.completions_NG])
         rewards.append(rewards_NG.mean())
         log_probs_NGT, _ = policy.log_probs(samples, temperature=SAMPLING.temperature)
         apart = max(apart, float((log_probs_NGT.detach() - samples.log_probs_NGT).abs().max()))
@@ -53,14 +50,14 @@ def learn(policy, sampler, steps, update):
 def test_training_with_vllm_as_sampler_learns_what_the_policy_learns_alone(tmp_path, tied):
     make_model(tmp_path, tied=tied)
     options = {"chat": False, "max_new_tokens": 3}
-    alone, _ = learn(policy := TransformersPolicy.from_pretrained(tmp_path, **options), policy, 60, lambda state: None)
+    alone, _ = learn(policy := TransformersPolicy.from_pretrained(tmp_path, **options), policy, STEPS, lambda state: None)
     engine = VLLMPolicy(str(tmp_path), dtype="float32", max_model_len=128, enforce_eager=True, max_num_seqs=128, **options)
     try:
         trained = TransformersPolicy.from_pretrained(tmp_path, **options)
-        served, apart = learn(trained, engine, 60, engine.update_weights)
+        served, apart = learn(trained, engine, STEPS, engine.update_weights)
     finally:
         engine.llm.llm_engine.engine_core.shutdown()
     assert apart < 1e-3  # at every step the engine sampled with the weights of the step before: all of them, and no others
     for curve in (alone, served):
         assert curve[:3].mean() < 0.3 < 0.8 < curve[-5:].mean(), curve.round(2)
-    assert engine.weight_version == 60
+    assert engine.weight_version == STEPS
