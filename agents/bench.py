@@ -64,7 +64,7 @@ def bench(
         task = ENVS[name]
         warm_start = changed(task.warm_start)
         own = {"warm_start_steps": warm_start.pop("steps", WarmStartConfig.steps), "snapshots": 1, "snapshot_problems": 0, **sizes}
-        of_task = {"env": task.env, "env_kwargs": task.env_kwargs, "policy": changed(task.policy), "warm_start": warm_start}
+        of_task: dict[str, Any] = {"env": task.env, "env_kwargs": task.env_kwargs, "policy": changed(task.policy), "warm_start": warm_start}
         plans.append(Plan(out / name, steps=steps, train=train, **of_task, **own))
     for plan in plans:  # all before the first begins: a folder of another plan is refused at once
         save_plan(plan)

@@ -33,8 +33,9 @@ from setpo_envs.shapers import load_shaper_file, make_shaper
 from .config import TrainConfig
 from .evaluate import evaluate
 from .jsonl import append_lines, keep_lines, read_lines, resumable_lines
+from .policies.base import Policy
 from .policies.load import load_policy
-from .policies.tiny import TinyConfig, TinyPolicy
+from .policies.tiny import TinyConfig
 from .progress import progress
 from .trainer import Trainer
 from .warm_start import WarmStartConfig, warm_start
@@ -148,7 +149,7 @@ def run_job(job: Job) -> None:
     validation = plan.dataset("validation")
     few = range(min(plan.snapshot_problems, len(validation)))
 
-    def snapshot(policy: TinyPolicy, step: int) -> None:
+    def snapshot(policy: Policy, step: int) -> None:
         if step < job.final_step or "validation" not in job.splits:  # the whole split is sampled below
             path = job.groups_path("validation", step)
             evaluate(policy, validation, path, n=plan.eval_samples, seed=0, indices=few, shaper=observer, label=f"snapshot {step}")

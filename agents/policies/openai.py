@@ -245,7 +245,8 @@ def in_threads(work: Callable[[Any], None], items: Sequence[Any], threads: int) 
 
     The threads are daemons: an interrupt is not held up by replies that are being waited for.
     """
-    rest, failures = iter(items), []
+    rest = iter(items)
+    failures: list[Any] = []
     lock = threading.Lock()
 
     def worker() -> None:
