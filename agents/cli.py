@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("runs/robustness"), help="folder for everything that is made; started again, it goes on"
     )
     p.add_argument("--seeds", type=int, default=3, help="paired seeds; warm starts alternate between two")
-    p.add_argument("--steps", type=int, default=100, help="training steps a run")
+    p.add_argument("--steps", type=int, default=60, help="training steps a run")
     p.add_argument("--prompts", type=int, default=16, help="prompts a step")
     p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     p.add_argument("--eval-problems", type=int, default=None, help="problems of the test split (default: all)")

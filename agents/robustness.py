@@ -20,6 +20,8 @@ from .results import pass_ks
 from .study import DEMO_SETPO, ENV_KWARGS, GRPO, WARM_STARTS, setpo_arm
 
 GROUP_SIZE = 16
+LEARNING_RATE = 2e-4
+"""High, so that diversity is lost within few steps."""
 FACTORS: dict[str, tuple[float, ...]] = {"temperature": (0.6, 1.0, 1.2), "group size": (8, 16, 32), "KL coefficient": (0.0, 1e-3, 1e-2)}
 DEFAULTS: dict[str, float] = {"temperature": 1.0, "group size": GROUP_SIZE, "KL coefficient": 0.0}
 SETPO = Arm("setpo", "SetPO+GRPO", setpo_arm(*DEMO_SETPO).settings)
@@ -53,11 +55,11 @@ CONDITIONS = [Condition(factor, value) for factor, values in FACTORS.items() for
 
 
 def robustness(
-    out: Path, *, seeds: int = 3, workers: int = 2, steps: int = 100, prompts: int = 16, **sizes: Any
+    out: Path, *, seeds: int = 3, workers: int = 2, steps: int = 60, prompts: int = 16, **sizes: Any
 ) -> dict[Condition, dict[str, list[dict[str, Any]]]]:
     """Train and evaluate what is missing in ``out``; {condition: {"grpo" or "setpo": test lines, one a seed}}."""
     sizes = {"env_kwargs": ENV_KWARGS, "snapshots": 1, "snapshot_problems": 0, **sizes}
-    plan = Plan(out, steps=steps, train={"prompts_per_step": prompts, "group_size": GROUP_SIZE}, **sizes)
+    plan = Plan(out, steps=steps, train={"prompts_per_step": prompts, "group_size": GROUP_SIZE, "learning_rate": LEARNING_RATE}, **sizes)
     save_plan(plan)
     run_warm_starts(plan, WARM_STARTS, workers=workers)
 
