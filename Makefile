@@ -9,13 +9,13 @@ ARGS ?=
 # One thread a process: two torch threads beside another busy process run slower than one.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install test demo study lint format pages types-links test-lowest test-verl check-coexistence clean
+.PHONY: help install test demo study lint format pages types-links test-lowest test-verl test-vllm check-coexistence clean
 
 help:
 	@echo "make test    ruff, mypy and the test suite"
 	@echo "make demo    train and compare GRPO, GSPO and their SetPO variants on Countdown (minutes, CPU)"
 	@echo "make study   the same over paired seeds, with controls and baselines (hours, resumable)"
-	@echo "make lint | format | pages | test-lowest | test-verl | check-coexistence | clean"
+	@echo "make lint | format | pages | test-lowest | test-verl | test-vllm | check-coexistence | clean"
 
 install: $(STAMP)
 
@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing the pinned set into $(VENV): 1.7 GB and about a minute with a CPU build of torch, more with a CUDA build"
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train,report,hub,trl,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train,hf,report,hub,trl,dev]"
 	touch $(STAMP)
 
 test: lint
@@ -61,6 +61,9 @@ test-lowest:
 
 test-verl:
 	bash scripts/test-verl.sh
+
+test-vllm:
+	bash scripts/test-vllm.sh
 
 check-coexistence: $(STAMP)
 	bash scripts/check-coexistence.sh

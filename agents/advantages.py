@@ -91,8 +91,28 @@ def combine(base_NG: ArrayLike, credits_NG: ArrayLike, coefficient: float, weigh
     return np.asarray(weights_NG) * np.asarray(base_NG) + coefficient * np.asarray(credits_NG)
 
 
-def shaping_ratio(base_NG: ArrayLike, credits_NG: ArrayLike, coefficient: float) -> float:
-    """coefficient * RMS(c) / RMS(base): how loud the credit is beside the reward; 0.0 where the base is all zero."""
-    base_rms = float(np.sqrt(np.mean(np.square(base_NG))))
-    credit_rms = float(np.sqrt(np.mean(np.square(credits_NG))))
-    return coefficient * credit_rms / base_rms if base_rms > 0 else 0.0
+def scale_shaping(base_NG: ArrayLike, shaped_NG: ArrayLike, strength: float = 1.0, ratio: float | None = None) -> Array:
+    """base + strength * (shaped - base): the same method, weaker or stronger; strength 1 is the method as it is, 0 the base alone.
+
+    Args:
+        base_NG: base(r), the advantages without any shaper.
+        shaped_NG: w * base(r') + lambda * c, those with it.
+        strength: Factor on what the shaper changes. For a method that only adds credit it is a factor on lambda.
+        ratio: Instead of ``strength``, the :func:`shaping_ratio` that the result has, so that methods can be compared whose
+            formulas differ in scale. A method that changes nothing here, or a base of zeros, leaves the base.
+    """
+    base, shaped = np.asarray(base_NG, dtype=np.float64), np.asarray(shaped_NG, dtype=np.float64)
+    if ratio is not None:
+        own = shaping_ratio(base, shaped)
+        strength = ratio / own if own > 0 else 0.0
+    return shaped if strength == 1 else base + strength * (shaped - base)
+
+
+def shaping_ratio(base_NG: ArrayLike, shaped_NG: ArrayLike) -> float:
+    """RMS(shaped - base) / RMS(base) over all N * G: how loud a shaper is beside the reward; 0.0 where the base is all zero.
+
+    Where a method only adds credit this is lambda * RMS(c) / RMS(base).
+    """
+    base, shaped = np.asarray(base_NG, dtype=np.float64), np.asarray(shaped_NG, dtype=np.float64)
+    base_rms = float(np.sqrt(np.mean(np.square(base))))
+    return float(np.sqrt(np.mean(np.square(shaped - base)))) / base_rms if base_rms > 0 else 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib.util
 import json
 import os
@@ -15,7 +14,9 @@ from typing import Any
 
 import gymnasium as gym
 
-_EXTRAS = {"torch": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
+from .commands import bench, demo, envs, evaluate, report, rescore, robustness, show, study, train, verify, warm_start
+
+_EXTRAS = {"torch": "train", "safetensors": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,10 +70,51 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--from-scratch", action="store_true", help="train the warm start instead of using the one that comes with the package")
     _add_sizes(p)
 
-    p = add("study", study, "The same with paired seeds, controls and tuned baselines; settings chosen on validation, figures from test.")
+    p = add(
+        "study",
+        study,
+        "The same with paired seeds, controls and tuned baselines; settings chosen on validation, figures from test.",
+    )
     p.add_argument("--out", type=Path, default=Path("runs/study"), help="folder for everything that is made; started again, it goes on")
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     _add_sizes(p)
+
+    absent: dict[str, Any] = {"default": argparse.SUPPRESS}  # the default is that of the function, and no "None" in the help
+    p = add("bench", bench, "Shapers x environments x seeds on the tiny policy: leaderboards, raw and with scales matched.")
+    p.add_argument("--out", type=Path, default=Path("runs/bench"), help="folder for everything that is made; started again, it goes on")
+    p.add_argument(
+        "--list", **absent, action="store_true", dest="listing", help="print the methods and environments there are; run nothing"
+    )
+    p.add_argument("--methods", **absent, type=_names, metavar="A,B", help="methods to run (default: all); GRPO and controls always run")
+    p.add_argument(
+        "--shaper", **absent, action="append", metavar="FILE", help=".py file that registers shapers of yours: each is one more row"
+    )
+    p.add_argument("--envs", **absent, type=_names, metavar="A,B", help="environments to run on (default: all)")
+    p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
+    p.add_argument("--steps", type=int, default=60, help="training steps a run")
+    p.add_argument("--prompts", type=int, default=32, help="prompts a step")
+    p.add_argument("--group-size", type=int, default=8, help="completions a prompt")
+    p.add_argument("--learning-rate", type=float, default=2e-4, help="high, so that diversity is lost within few steps")
+    p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
+    p.add_argument("--eval-problems", type=int, default=100, help="problems of each split")
+    p.add_argument("--warm-start-steps", **absent, type=int, help="gradient steps of the warm start (default: the environment's)")
+    p.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
+
+    p = add(
+        "robustness",
+        robustness,
+        "SetPO+GRPO against GRPO, one factor at a time: decoding temperature, group size, KL coefficient.",
+    )
+    p.add_argument(
+        "--out", type=Path, default=Path("runs/robustness"), help="folder for everything that is made; started again, it goes on"
+    )
+    p.add_argument("--seeds", type=int, default=3, help="paired seeds; warm starts alternate between two")
+    p.add_argument("--steps", type=int, default=60, help="training steps a run")
+    p.add_argument("--prompts", type=int, default=16, help="prompts a step")
+    p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
+    p.add_argument("--eval-problems", type=int, default=None, help="problems of the test split (default: all)")
+    p.add_argument("--warm-start-steps", type=int, default=3000, help="gradient steps of the warm start")
+    p.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
 
     p = add("envs", envs, "List the environments, or print the specification of one.")
     p.add_argument("env_id", nargs="?", metavar="ID", help="environment id; MODULE:ID imports the module that registers it")
@@ -91,16 +133,22 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--seed", type=int, default=0, help="seed of weights and batches")
     p.add_argument("--steps", type=int, default=3000, help="gradient steps")
 
-    p = add("train", train, "Train the tiny policy with GRPO or GSPO and, if asked, a set shaper.")
-    p.add_argument("--warm-start", required=True, help="checkpoint to start from")
-    p.add_argument("--out", type=Path, required=True, help="run folder; started again, it goes on")
+    p = add("train", train, "Train a policy: a recipe (recipes/*.toml), or the tiny policy from a warm start.")
+    p.add_argument("recipe", type=Path, nargs="?", metavar="CONFIG.toml", help="configuration; without one the tiny policy is trained")
+    p.add_argument("--warm-start", help="checkpoint that the tiny policy starts from")
+    p.add_argument("--out", type=Path, help="run folder; started again, it goes on (default: runs/ and the recipe's name)")
     p.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as shaper='\"setpo\"' or steps=100"
+        "--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as steps=100 or policy.model=DIR"
     )
+    p.add_argument("--dry-run", action="store_true", help="train nothing: print the plan, and check what can be checked")
+    p.add_argument("--model", help="another model in place of the recipe's, such as a small local one")
+    p.add_argument("--data", help="another source of the problems, such as a local file in the schema of the recipe's")
+    p.add_argument("--rollout", metavar="URL", help="vLLM server that samples (http://host:8000/v1), while this process trains")
+    p.add_argument("--rollout-weights", metavar="FOLDER", help="folder that server and trainer see under one path, for new weights")
     _add_verifiers(p)
 
     p = add("eval", evaluate, "Sample n completions a problem into an append-only groups.jsonl and print the metrics.")
-    p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.pt or a warm start")
+    p.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoint.safetensors or a warm start")
     p.add_argument("--out", type=Path, required=True, help="groups.jsonl to write; started again, it goes on")
     p.add_argument("--env", default="setpo/Countdown-v0", help="environment id")
     p.add_argument("--env-kwargs", type=_json_object, default=None, help="arguments of gym.make as JSON; default: those of the demo")
@@ -113,8 +161,20 @@ def _parser() -> argparse.ArgumentParser:
     p = add("rescore", rescore, "Verify stored groups of completions again and add set-level credits.")
     p.add_argument("source", type=Path, help="groups.jsonl, or pooled completions (task, problem_id, gold_raw, completions)")
     p.add_argument("--out", type=Path, required=True, help="groups.jsonl to write; started again, it goes on")
-    p.add_argument("--shaper", default="setpo", help="registered shaper")
-    p.add_argument("--shaper-kwargs", type=_json_object, default={}, help="its options as JSON")
+    p.add_argument(
+        "--shaper",
+        action="append",
+        dest="shapers",
+        metavar="NAME[:JSON]",
+        help="registered shaper with its options, setpo unless given; several are compared, the first is the baseline (none: no shaper; "
+        "all: none and every registered one). Options may hold base_advantage and credit_coefficient",
+    )
+    p.add_argument("--shaper-kwargs", type=_json_object, default={}, help="options of a single shaper as JSON")
+    p.add_argument("--html", type=Path, metavar="PAGE.html", help="page to write on which to read the groups, sorted by what a method pays")
+    p.add_argument(
+        "--task", action="append", default=[], dest="tasks", metavar="[TASK=]VERIFIER", help="verifier of the groups of one task, or of all"
+    )
+    p.add_argument("--gold", metavar="FIELD", help="field with the gold answer; default: gold, else gold_raw")
     p.add_argument("--strict", action="store_true", help="answers count only in a tag or a box")
 
     p = add("verify", verify, "Judge completions: a verdict for every line of a file, or one explained step by step.")
@@ -143,13 +203,8 @@ def _add_verifiers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verifiers", type=int, default=0, metavar="N", help="processes that verify; 0: the one that samples")
 
 
-def _pool(verifiers: int) -> Any:
-    """A context: a pool of so many processes, or None for none."""
-    if not verifiers:
-        return contextlib.nullcontext()
-    from setpo_verifiers import VerifierPool
-
-    return VerifierPool(verifiers)
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -160,180 +215,6 @@ def _json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"expected a JSON object, got {text!r}")
     return value
-
-
-def _assignment(text: str) -> tuple[str, Any]:
-    """NAME=JSON as (name, value); a bare word is a string."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"expected --set NAME=JSON, got {text!r}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
-
-
-def _print(text: str) -> None:
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:  # the reader has seen enough, as in setpo envs | head; the rest goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def envs(*, env_id: str | None) -> None:
-    from . import catalogue
-
-    _print("\n".join(catalogue.overview()) if env_id is None else catalogue.specification(env_id))
-
-
-def show(*, env_id: str, index: int, source: str | None, **fields: Any) -> None:
-    from .catalogue import example
-
-    given = {} if source is None else {"source": source}
-    _print(example(env_id, index, {**dict(map(_assignment, fields["set"])), **given}))
-
-
-def demo(*, out: Path, from_scratch: bool, **sizes: Any) -> None:
-    _check_writable(out)
-    from . import study as studies
-    from .report import write_report
-    from .results import print_table
-
-    default = sizes["warm_start_steps"] == studies.Plan.warm_start_steps
-    packaged = studies.packaged_warm_start() if default and not from_scratch else None
-    print("training the warm start" if packaged is None else f"starting from {packaged.name} (--from-scratch trains it again)", flush=True)
-    lines = studies.demo(out, packaged=packaged, **sizes)
-    paths = write_report(out)
-    print()
-    print_table(lines)
-    print("\n" + "\n".join(f"wrote {path}" for path in paths))
-
-
-def study(*, out: Path, **sizes: Any) -> None:
-    _check_writable(out)
-    from .compare import write_tables
-    from .report import write_report
-    from .results import print_table
-    from .study import study as run
-
-    lines = run(out, **sizes)
-    paths = write_report(out)
-    print()
-    print_table(lines)
-    print()
-    print(write_tables(lines, out))
-    print("\n" + "\n".join(f"wrote {path}" for path in paths))
-
-
-def report(*, out: Path) -> None:
-    from .report import write_report
-
-    print("\n".join(f"wrote {path}" for path in write_report(out)))
-
-
-def warm_start(*, out: Path, seed: int, steps: int) -> None:
-    _check_writable(out.parent)
-    from .jobs import Plan, single_thread
-    from .study import ENV_KWARGS
-    from .warm_start import WarmStartConfig
-    from .warm_start import warm_start as train_warm_start
-
-    single_thread()
-    train_warm_start(Plan(out.parent, ENV_KWARGS).dataset("train"), WarmStartConfig(steps=steps, seed=seed), out)
-    print(f"wrote {out}")
-
-
-def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
-    _check_writable(out)
-    from .jobs import single_thread
-    from .study import ENV_KWARGS
-    from .trainer import TrainConfig, Trainer
-
-    known = TrainConfig.__dataclass_fields__
-    settings: dict[str, Any] = {"env_kwargs": {**ENV_KWARGS, "split": "train"}}
-    for assignment in fields["set"]:
-        name, value = _assignment(assignment)
-        if name not in known:
-            raise ValueError(f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(known)}), got {assignment!r}")
-        settings[name] = value
-    single_thread()
-    with _pool(verifiers) as pool:
-        Trainer(TrainConfig(warm_start=warm_start, **settings), out, pool).run()
-    print(f"wrote {out / 'checkpoint.pt'}")
-
-
-def evaluate(
-    *,
-    checkpoint: Path,
-    out: Path,
-    env: str,
-    env_kwargs: dict[str, Any] | None,
-    split: str,
-    n: int,
-    temperature: float,
-    seed: int,
-    verifiers: int,
-) -> None:
-    _check_writable(out.parent)
-    from setpo_envs.shapers.base import make_shaper
-
-    from .evaluate import evaluate as run
-    from .evaluate import metrics_table
-    from .jobs import OBSERVER, single_thread
-    from .study import ENV_KWARGS
-    from .trainer import load_policy
-
-    single_thread()
-    made: Any = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped
-    shaper = make_shaper("setpo", **OBSERVER) if n > 2 else None
-    policy = load_policy(checkpoint)
-    with _pool(verifiers) as pool:
-        lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature, mode=made.mode, pool=pool)
-    print(metrics_table(lines))
-
-
-def rescore(*, source: Path, out: Path, shaper: str, shaper_kwargs: dict[str, Any], strict: bool) -> None:
-    from setpo_envs.shapers.base import make_shaper
-
-    from .rescore import rescore as run
-    from .rescore import summary
-
-    made = make_shaper(shaper, **shaper_kwargs)
-    _check_writable(out.parent)
-    print("\n".join(summary(run(source, out, shaper=made, mode="strict" if strict else "lenient"))))
-
-
-def verify(*, source: Path | None, out: Path | None, workers: int, timeout: float, strict: bool, explain: bool, **one: Any) -> None:
-    mode = "strict" if strict else "lenient"
-    if explain:
-        _explain(mode=mode, **one)
-        return
-    if source is None or out is None:
-        raise ValueError("expected setpo verify IN.jsonl --out OUT.jsonl, or --explain with --task, --gold and --completion")
-    _check_writable(out.parent)
-    from .verify import verify as run
-
-    print("\n".join(run(source, out, workers=workers, timeout=timeout, mode=mode)))
-
-
-def _explain(*, task: str | None, gold: str | None, completion: str | None, mode: str, options: dict[str, Any]) -> None:
-    if task is None or gold is None or completion is None:
-        raise ValueError("expected --task, --gold and --completion with --explain")
-    from setpo_verifiers.explain import explain
-
-    for step, found in explain(task, sys.stdin.read() if completion == "-" else completion, gold, mode=mode, **options):
-        print(f"{step + ':':13} {found}")
-
-
-def _check_writable(folder: Path) -> None:
-    """Fail before any work where results could not be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".writable-{os.getpid()}"
-        probe.write_text("")
-        probe.unlink()
-    except OSError as error:
-        raise OSError(f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out") from error
 
 
 if __name__ == "__main__":

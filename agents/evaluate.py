@@ -16,7 +16,7 @@ from setpo_verifiers import VerifierPool
 
 from .checkpoint import fingerprint
 from .jsonl import append_lines, keep_lines, resumable_lines
-from .policies.base import Policy
+from .policies.base import Policy, Sampling
 from .progress import progress
 from .rollout import rollout
 
@@ -86,7 +86,7 @@ def _sample_chunk(
         shaper=shaper,
         generator=generator,
         rng=np.random.default_rng(stream),
-        temperature=sampling["temperature"],
+        sampling=Sampling(temperature=sampling["temperature"]),
         mode=sampling["mode"],
         pool=pool,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +11,7 @@ from torch import Tensor
 
 from .divergences import kl_estimate
 from .losses import Loss, importance_weights, sequence_mean
-from .policies.base import Policy, Samples
-from .regularizers import Experience, Minibatch, Regularizer, Replay, make_regularizer
+from .regularizers import Experience, Minibatch, Regularizer, make_regularizer
 from .rollout import Rollout
 
 
@@ -91,7 +90,8 @@ def experience(
     samples, groups = batch.samples, batch.groups
     mask_BT, sampler_BT = samples.mask_NGT.flatten(0, 1), samples.log_probs_NGT.flatten(0, 1)
     correct_B, valid_B, modes_B = (torch.as_tensor(x).flatten().to(mask_BT.device) for x in (groups.correct, groups.valid, groups.modes))
-    log_probs_BT, entropies_BT, importance_BX, statistics = sampler_BT, None, None, {}
+    log_probs_BT, entropies_BT, importance_BX = sampler_BT, None, None
+    statistics: dict[str, float] = {}
     if scored is not None:
         log_probs_BT, entropies_BT = (x.flatten(0, 1) for x in scored)
     if importance_cap is not None:
@@ -100,39 +100,3 @@ def experience(
         importance_BX, statistics = importance_weights(log_probs_BT, sampler_BT, mask_BT, cap=importance_cap)
     old = Experience(log_probs_BT, mask_BT, correct_B, valid_B, modes_B, groups.group_size, entropies_BT, importance_BX)
     return old, statistics
-
-
-@dataclass(frozen=True)
-class Scoring:
-    """The policy in training and the one before it, each at one temperature: what they say of tokens. ``reference`` may be None."""
-
-    policy: Policy
-    reference: Policy | None
-    temperature: float
-
-    def current(self, samples: Samples) -> tuple[Tensor, Tensor]:
-        """(log-probabilities, entropies) under the current weights, each (B, T), differentiable."""
-        log_probs_NGT, entropies_NGT = self.policy.log_probs(samples, temperature=self.temperature)
-        return log_probs_NGT.flatten(0, 1), entropies_NGT.flatten(0, 1)
-
-    @torch.no_grad()
-    def base(self, samples: Samples) -> Tensor:
-        """Log-probabilities (B, T) under the reference."""
-        assert self.reference is not None
-        return self.reference.log_probs(samples, temperature=self.temperature)[0].flatten(0, 1)
-
-    @torch.no_grad()
-    def old_pass(self, samples: Samples, chunks: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """(log-probabilities, entropies) under the current weights, each (N, G, T), chunk by chunk as the update will go."""
-        parts = [self.policy.log_probs(samples[rows], temperature=self.temperature) for rows in chunks]
-        return torch.cat([log_probs for log_probs, _ in parts]), torch.cat([entropies for _, entropies in parts])
-
-    def replay(self, batch: Rollout, generator: torch.Generator) -> Samples:
-        """As many completions of the batch's prompts by the reference."""
-        assert self.reference is not None
-        prompts = [problem.prompt for problem in batch.groups.problems]
-        return self.reference.generate(prompts, batch.groups.group_size, temperature=self.temperature, generator=generator)
-
-    def replayed(self, replay: Samples) -> Replay:
-        """Some of them with the current weights' log-probabilities."""
-        return Replay(self.current(replay)[0], replay.log_probs_NGT.flatten(0, 1), replay.mask_NGT.flatten(0, 1))

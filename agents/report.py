@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Sequence
-from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from setpo_envs.shapers.setpo import SetPO
 from .embedding_map import embedding_map, embedding_map_figure
 from .figures import PANELS, Curve, arm_colors, band_name, diversity_figure, pass_at_k_figure
 from .jsonl import read_lines
+from .page import self_contained
 from .results import Arm, GroupsFile, Results, format_table, pass_ks, read_results, spaced
 
 MAX_FILES = 5
@@ -57,15 +57,8 @@ def write_report(out_dir: Path, *, problems_per_file: int = 24, max_bytes: int =
         "arms": arms,
     }
     written.append(results.folder / "report.html")
-    written[-1].write_text(html(page), encoding="utf-8")
+    written[-1].write_text(self_contained("report.html", page), encoding="utf-8")
     return written
-
-
-def html(page: Any) -> str:
-    """The page with its data inside. No ``<`` is left in the data, so nothing in it can end the script element it sits in."""
-    template = resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8")
-    text = json.dumps(page, allow_nan=False)  # ASCII: also no raw U+2028
-    return template.replace("{{DATA}}", text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def data_uri(png: Path) -> str:

@@ -18,6 +18,7 @@ import torch
 from torch.nn import functional as F
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
+from setpo_agents.policies.base import Sampling
 from setpo_agents.policies.tiny import TinyPolicy
 
 N, G, REPEATS = 32, 16, 7
@@ -37,14 +38,14 @@ def median_ms(function: Callable[[], object]) -> float:
 
 def tiny(policy: TinyPolicy) -> tuple[float, float]:
     generator = torch.Generator().manual_seed(0)
-    samples = policy.generate(PROMPTS, G, generator=generator)
+    samples = policy.generate(PROMPTS, G, Sampling(), generator)
 
     def update() -> None:
         log_probs, _ = policy.log_probs(samples)
         policy.zero_grad()
         log_probs.mean().backward()
 
-    return median_ms(lambda: policy.generate(PROMPTS, G, generator=generator)), median_ms(update)
+    return median_ms(lambda: policy.generate(PROMPTS, G, Sampling(), generator)), median_ms(update)
 
 
 def peer(model: LlamaForCausalLM | Qwen2ForCausalLM, policy: TinyPolicy) -> tuple[float, float]:

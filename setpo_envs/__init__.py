@@ -10,6 +10,7 @@ from .group import Groups, verify_groups
 # id -> entry point; a new version whenever prompt, data or grader can change a reward
 ENVIRONMENTS = {
     "setpo/Countdown-v0": "setpo_envs.tasks.countdown:CountdownEnv",
+    "setpo/GraphColoring-v0": "setpo_envs.tasks.graph_coloring:GraphColoringEnv",
     "setpo/KnightsAndKnaves-v0": "setpo_envs.tasks.knights_and_knaves:KnightsAndKnavesEnv",
     "setpo/GSM8K-v0": "setpo_envs.tasks.gsm8k:GSM8KEnv",
     "setpo/MATH-v0": "setpo_envs.tasks.math:MATHEnv",

@@ -1,17 +1,22 @@
-"""Checks for what others write: run them on your own data set before you train on it."""
+"""Checks for what others write: run them on your own data set or shaper before you train with it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from setpo_verifiers import TASKS, Status, verify
 from setpo_verifiers.countdown import verify_countdown
+from setpo_verifiers.graph_coloring import colorings, parse_graph, verify_graph_coloring
 from setpo_verifiers.knights_and_knaves import parse_roles, verify_knights_and_knaves
 
 from .datasets.countdown import problem_modes
 from .datasets.problem import Dataset, Problem, normalised
 from .prompts import with_article
+from .shapers.contract import check_shaper
+
+__all__ = ["boxed_gold", "check_dataset", "check_shaper", "right_completion"]
 
 # what a prompt says of its answer format -> the answer in it
 _FORMATS = (("CONCLUSION:", "CONCLUSION:\n{}"), ("<answer>", "<answer>{}</answer>"), ("####", "#### {}"))
@@ -26,20 +31,26 @@ def boxed_gold(problem: Problem) -> str | None:
 def right_completion(problem: Problem) -> str | None:
     """A completion that declares a right answer, in the answer format that the prompt asks for; in a box where it asks for none.
 
-    The answer is the gold; for Countdown the first solution that the rules of the problem allow, for Knights and Knaves the role of
-    each person. None where there is no solution, more numbers than the solver takes, or a gold that is no text or number.
+    The answer is the gold; for Countdown the first solution that the rules of the problem allow, for graph colouring the first colouring,
+    for Knights and Knaves the role of each person. None where there is no solution, more numbers than the solver takes, or a gold that is
+    no text or number.
     """
-    verifier = TASKS.get(problem.task)
-    if verifier is verify_countdown:
-        answer = _countdown_answer(problem)
-    elif verifier is verify_knights_and_knaves:
-        lines = [f"({n}) {name} is {with_article(role)}" for n, (name, role) in enumerate(parse_roles(problem.gold).roles, start=1)]
-        answer = "\n".join(lines)
-    else:
-        answer = None if boxed_gold(problem) is None else str(problem.gold)
+    answer = _ANSWERS.get(TASKS.get(problem.task), _gold_answer)(problem)
     if answer is None:
         return None
     return next((text for marker, text in _FORMATS if marker in problem.prompt), "\\boxed{{{}}}").format(answer)
+
+
+def _gold_answer(problem: Problem) -> str | None:
+    return None if boxed_gold(problem) is None else str(problem.gold)
+
+
+def _roles_answer(problem: Problem) -> str | None:
+    return "\n".join(f"({n}) {name} is {with_article(role)}" for n, (name, role) in enumerate(parse_roles(problem.gold).roles, start=1))
+
+
+def _colors_answer(problem: Problem) -> str | None:
+    return next(iter(colorings(parse_graph(problem.gold))), None)
 
 
 def _countdown_answer(problem: Problem) -> str | None:
@@ -48,6 +59,13 @@ def _countdown_answer(problem: Problem) -> str | None:
     except ValueError:
         return None
     return next((mode for mode in modes if verify(problem.task, mode, problem.gold, **problem.options).reward), None)
+
+
+_ANSWERS: Mapping[Any, Callable[[Problem], str | None]] = {  # verifier -> an answer that it accepts
+    verify_countdown: _countdown_answer,
+    verify_graph_coloring: _colors_answer,
+    verify_knights_and_knaves: _roles_answer,
+}
 
 
 def check_dataset(

@@ -42,7 +42,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
     Args:
         dataset: Problems, by index. A task makes its own from ``data``.
         group_size: G, the number of completions in an action.
-        shaper: Name of a registered shaper, a shaper, or None for no shaping.
+        shaper: Name of a registered shaper, a shaper, a list of either (all of them), or None for no shaping.
         shaper_kwargs: Options of the named shaper.
         mode: "lenient" or "strict", how the verifier looks for the answer.
         order: "random" (with replacement), "shuffle" (each problem once an epoch, each epoch in another order) or
@@ -66,7 +66,7 @@ class GroupEnv(gym.Env[str, Sequence[str]]):
         dataset: Dataset | None = None,
         *,
         group_size: int = 8,
-        shaper: Shaper | str | None = "setpo",
+        shaper: Shaper | str | Sequence[Any] | None = "setpo",
         shaper_kwargs: Mapping[str, Any] | None = None,
         mode: str = "lenient",
         order: str = "random",

@@ -136,7 +136,7 @@ def verify_groups(
     completions_NG: Sequence[Sequence[str]],
     *,
     mode: str = "lenient",
-    shaper: Shaper | str | None = None,
+    shaper: Shaper | str | Sequence[Any] | None = None,
     rng: np.random.Generator | None = None,
     pool: VerifierPool | None = None,
 ) -> Groups:
@@ -146,8 +146,8 @@ def verify_groups(
         problems: N problems.
         completions_NG: N groups of G completions (``str`` or :class:`Completion`), the same G for all.
         mode: "lenient", or "strict" where an answer counts only in its marked place.
-        shaper: A shaper, or the name of a registered one with its default options; None leaves credits at zero, weights at
-            one and shaped rewards equal to the rewards.
+        shaper: A shaper, the name of a registered one with its default options, or a list of either; None leaves credits at zero,
+            weights at one and shaped rewards equal to the rewards.
         rng: What a shaper that draws at random draws from; by default ``np.random.default_rng(0)``.
         pool: Worker processes that verify, with a deadline for each completion: one that overruns has status TIMEOUT, one that
             ends its worker ERROR. Without a pool this process verifies, which pays for few or cheap completions.
@@ -167,15 +167,16 @@ def verify_groups(
     shape = _checked_shape(problems, lists_NG, flat)
     for problem in problems:  # an unknown task, mode or option and a malformed gold are the caller's errors, not a completion's
         verify(problem.task, "", problem.gold, mode=mode, **problem.options)
-    if isinstance(shaper, str):
+    made: Any = shaper
+    if isinstance(shaper, (str, list, tuple)):
         from .shapers.base import make_shaper  # shapers know this module, not the other way round
 
-        shaper = make_shaper(shaper)
+        made = make_shaper(shaper)
     if pool is None:
         verdicts = _verdicts(problems, lists_NG, mode)
     else:
         awaited = _submit(problems, lists_NG, mode, pool)
-        shaper = getattr(shaper, "before_verdicts", lambda _: shaper)(lists_NG)
+        made = getattr(made, "before_verdicts", lambda _: made)(lists_NG)
         verdicts = awaited()
     status = [verdict.status for verdict in verdicts]
     if set(map(type, flat)) != {str}:
@@ -193,10 +194,10 @@ def verify_groups(
         mode_keys=mode_keys,
         reasons=reasons,
     )
-    if shaper is not None:
+    if made is not None:
         from .shapers.base import apply_shaper
 
-        apply_shaper(groups, shaper, np.random.default_rng(0) if rng is None else rng)
+        apply_shaper(groups, made, np.random.default_rng(0) if rng is None else rng)
     return groups
 
 

@@ -60,6 +60,21 @@ def avg_at_k(k: int, c: ArrayLike) -> Array:
     return np.asarray(c_P / k)
 
 
+def auc_at_k(pass_at: Mapping[int, float]) -> float:
+    """AUC@K: trapezoid area under pass@k over log2 k, divided by its width, so that it is in [0, 1].
+
+    ``pass_at`` is {k: pass@k} with its largest k = K. One number for accuracy (k = 1) and coverage (k = K); with one k, its
+    pass@k. Papers use the name with definitions that they do not print; this one is ours.
+    """
+    if not pass_at or min(pass_at) < 1:
+        raise ValueError(f"expected pass@k for at least one k of at least 1, got {dict(pass_at)!r}")
+    ks = sorted(pass_at)
+    if len(ks) == 1:
+        return float(pass_at[ks[0]])
+    x, y = np.log2(ks), np.array([pass_at[k] for k in ks], float)
+    return float(((y[1:] + y[:-1]) / 2 * np.diff(x)).sum() / (x[-1] - x[0]))
+
+
 def maj_at_k(keys: Sequence[str | None], correct: Sequence[bool]) -> float:
     """maj@k of one problem over its k samples: is the most frequent answer right? In [0, 1]; 0 if no sample has an answer.
 

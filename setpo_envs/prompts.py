@@ -62,6 +62,31 @@ CountdownPrompt = Callable[[Sequence[int], int], str]
 COUNTDOWN_PROMPTS: dict[str, CountdownPrompt] = {"tinyzero": countdown_tinyzero, "terse": countdown_terse}
 
 
+def graph_coloring_tinyzero(n: int, edges: Sequence[tuple[int, int]], colors: int) -> str:
+    """Task and answer format in words, for models that reason. The sample answer is for fewer vertices than any problem has."""
+    return (
+        f"A graph has the vertices 0 to {n - 1} and the edges {', '.join(f'{u}-{v}' for u, v in edges)}.\n"
+        f"Give every vertex one of the {colors} colours {', '.join(map(str, range(colors)))}, so that no edge joins two of the same "
+        "colour.\n"
+        f"Show your work in <think> </think> tags. Then return the colours of the vertices 0 to {n - 1}, in this order and without spaces, "
+        "in <answer> </answer> tags, for example <answer>01</answer> if there were two vertices."
+    )
+
+
+def graph_coloring_terse(n: int, edges: Sequence[tuple[int, int]], colors: int) -> str:
+    """``3abe>``: the number of colours and the edges, for small policies trained from scratch; the answer is the bare colours.
+
+    An edge is one letter of ``EDGE_LETTERS``: a is 0-1, b 0-2, c 1-2, d 0-3, e 1-3, f 2-3 and so on, by the greater vertex and then the
+    lesser. One token an edge halves the prompt, and a token alone says what it joins.
+    """
+    return f"{colors}{''.join(sorted((EDGE_LETTERS[v * (v - 1) // 2 + u] for u, v in edges), key=EDGE_LETTERS.index))}>"
+
+
+EDGE_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"  # one for each pair of ten vertices
+GraphColoringPrompt = Callable[[int, "Sequence[tuple[int, int]]", int], str]
+GRAPH_COLORING_PROMPTS: dict[str, GraphColoringPrompt] = {"tinyzero": graph_coloring_tinyzero, "terse": graph_coloring_terse}
+
+
 def knights_and_knaves_logic_rl(quiz: str, names: Sequence[str], role_names: tuple[str, str]) -> str:
     """Reasoning in a think tag, then a numbered list in an answer tag."""
     return (

@@ -24,7 +24,7 @@ def render_group(groups: Groups, n: int) -> str:
         head += f"  credit {groups.credits[n, g]:+.4f}"
         if (mode := groups.mode_keys[n, g]) is not None:
             head += f"  mode {groups.modes[n, g]}: {mode}"
-        lines += [_cut(printable(head.replace("\n", " "))), wrapped(text, "    ", max_lines=6)]
+        lines += [cut(printable(head.replace("\n", " "))), wrapped(text, "    ", max_lines=6)]
     return "\n".join(lines)
 
 
@@ -76,5 +76,6 @@ def _fitting(line: str, start: int, width: int) -> int:
     return len(line)
 
 
-def _cut(line: str) -> str:
+def cut(line: str) -> str:
+    """``line``, its end replaced by dots where it takes more than 80 cells."""
     return line if cells(line) <= COLUMNS else line[: _fitting(line, 0, COLUMNS - 3)] + "..."

@@ -15,6 +15,12 @@ CONTRACTS = {
         "wrong": ["1+2+3", "7", "6+1"],
         "prompt": "Using the numbers 1, 2, 3, make 7. Answer in <answer> tags, for example <answer>(1+2)*3</answer>.",
     },
+    "graph_coloring": {
+        "gold": {"n": 5, "edges": [[0, 1], [0, 2], [1, 2], [1, 4], [3, 4]], "colors": 3},
+        "right": ["01202", "1 2 3 1 3", "[0, 2, 1, 2, 0]", "ABCAC"],
+        "wrong": ["01201", "0120", "012023", "01232", "red, green, blue, red, blue", "00000"],
+        "prompt": "A graph has the edges 0-1, 0-2, 1-2, 1-4, 3-4. Give 5 vertices 3 colours, for example <answer>01</answer> for 2.",
+    },
     "knights_and_knaves": {
         "gold": {"roles": {"Ava": "knight", "Ben": "knave"}, "role_names": ["knight", "knave"]},
         "right": ["Ava is a knight, Ben is a knave"],

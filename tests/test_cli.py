@@ -48,7 +48,17 @@ def test_train_and_eval(tmp_path, capsys):
     assert main(["train", "--warm-start", str(start), "--out", str(run), "--verifiers", "1", *arguments]) == 0
     assert json.loads((run / "config.json").read_text())["shaper"] == "setpo"
     out = tmp_path / "groups.jsonl"
-    evaluate = ["eval", "--checkpoint", str(run / "checkpoint.pt"), "--out", str(out), "--n", "8", "--env-kwargs", json.dumps(kwargs)]
+    evaluate = [
+        "eval",
+        "--checkpoint",
+        str(run / "checkpoint.safetensors"),
+        "--out",
+        str(out),
+        "--n",
+        "8",
+        "--env-kwargs",
+        json.dumps(kwargs),
+    ]
     assert main([*evaluate, "--verifiers", "1"]) == 0
     printed = capsys.readouterr().out
     assert "pass@8" in printed and len(out.read_text().splitlines()) > 3
@@ -59,7 +69,7 @@ def test_train_and_eval(tmp_path, capsys):
     [
         (
             ["train", "--warm-start", "x.pt", "--out", "{tmp}/run", "--set", "colour=1"],
-            "expected --set FIELD=JSON with a field of TrainConfig",
+            "expected fields of TrainConfig",
         ),
         (["train", "--warm-start", "{tmp}/x.pt", "--out", "{tmp}/run"], "no checkpoint at"),
         (["eval", "--checkpoint", "{tmp}/x.pt", "--out", "{tmp}/g.jsonl"], "no checkpoint at"),

@@ -29,6 +29,7 @@ IDS = [env_id for env_id in gym.registry if env_id.startswith("setpo/")]
 # The splits of what data() names.
 SPLITS = {
     "setpo/Countdown-v0": ("train", "validation", "test"),
+    "setpo/GraphColoring-v0": ("train", "validation", "test"),
     "setpo/KnightsAndKnaves-v0": ("train", "validation", "test"),
     "setpo/GSM8K-v0": ("train", "test"),
     "setpo/MATH-v0": ("train", "test"),

@@ -7,8 +7,8 @@ import torch
 from tiny_run import POLICY, SETPO, dataset, make_warm_start
 
 from setpo_agents.evaluate import CHUNK, evaluate, metrics_table
+from setpo_agents.policies.load import load_policy
 from setpo_agents.policies.tiny import TinyPolicy
-from setpo_agents.trainer import load_policy
 from setpo_envs.shapers.base import make_shaper
 from setpo_verifiers import VerifierPool, verify
 

@@ -188,7 +188,7 @@ def server(monkeypatch):
             pass
 
     waits = []
-    monkeypatch.setattr("setpo_envs.embedders.endpoint.time.sleep", waits.append)
+    monkeypatch.setattr("setpo_envs.json_http.time.sleep", waits.append)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True)

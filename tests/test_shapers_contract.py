@@ -1,9 +1,8 @@
 """What every registered shaper keeps to, the registry, and the wrapper."""
 
-import copy
 import json
 import pickle
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import gymnasium as gym
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from group_factory import make_groups
 
 import setpo_envs  # noqa: F401 (registers the environments)
+from setpo_envs.checks import check_shaper
 from setpo_envs.shapers import SetPO, ShaperWrapper, Shaping, apply_shaper, base, make_shaper, register, registry, resolve_shaper
 
 WORKED_BEST = {"members": "well_formed", "scale": "zscore", "malformed": "min_minus_one"}
@@ -35,62 +35,36 @@ def shaped(shaper, groups, seed=0):
 
 # --- every shaper ---
 
-every_shaper = pytest.mark.parametrize("name", sorted(registry()))
+VARIANTS = [
+    ("setpo", WORKED_BEST),
+    ("setpo", {"members": "correct", "apply_to": "correct", "g": "linear", "center": True}),
+    ("setpo", {"apply_to": "mixed_groups", "scale": "g_minus_2"}),
+    *(("setpo", {"embedder": name}) for name in ("tfidf", "equations", "expression", "policy")),
+    *((name, {"kernel": kernel}) for name in ("setpo", "dra_grpo", "logdet", "vendi") for kernel in ("rbf", "equality_key")),
+    *(("darling", options) for options in ({"partition": "ngram"}, {"partition": "embedding"}, {"members": "correct"})),
+    *(("pkpo", {"variant": variant, "k": 2}) for variant in ("s", "sloo")),
+    ("pkpo", {"k": 8}),
+    *(("ucb_exploration", {"variant": variant}) for variant in ("ucb", "constant")),
+    ("rarity_aware", {"random_partition": True}),
+    ("diver", {"only": "solved_groups"}),
+    ("poly_epo", {"k": 1}),
+    ("shuffled", {"of": "ucb_exploration"}),
+    ("mean_matched", {"of": "shuffled"}),
+    ("overlong", {"of": "madrl"}),
+]
 
 
-@every_shaper
-def test_writes_its_fields_and_nothing_else(name):
-    groups = groups_of()
-    before = copy.deepcopy(groups)
-    shaped(make_shaper(name), groups)
-    for field in fields(groups):
-        old, new = getattr(before, field.name), getattr(groups, field.name)
-        if field.name in ("credits", "shaped_rewards", "weights", "diversity"):
-            assert new.dtype == np.float64 and new.shape == old.shape and np.isfinite(new).all()
-        elif field.name == "defined":
-            assert new.dtype == bool and new.shape == old.shape
-        elif isinstance(old, np.ndarray):
-            np.testing.assert_array_equal(new, old)
-        else:
-            assert new == old
-    assert (groups.credits[~groups.defined] == 0).all()
+@pytest.mark.parametrize("name", sorted(registry()))
+def test_every_registered_shaper_passes(name):
+    check_shaper(name)
 
 
-@pytest.mark.parametrize("name", sorted(registry().keys() - {"shuffled", "random_partition"}))  # which draw for all groups from one stream
-def test_groups_do_not_influence_each_other(name):
-    together = shaped(make_shaper(name), groups_of())
-    for n in range(len(KEYS)):
-        alone = shaped(make_shaper(name), groups_of(rows=slice(n, n + 1)))
-        for field in ("credits", "shaped_rewards", "weights", "diversity", "defined"):
-            np.testing.assert_allclose(getattr(alone, field)[0], getattr(together, field)[n], rtol=0, atol=1e-7, err_msg=field)
+@pytest.mark.parametrize("name, options", VARIANTS)
+def test_so_does_every_variant(name, options):
+    check_shaper(name, options)
 
 
-@every_shaper
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_small_groups_are_finite(name, size):
-    groups = shaped(make_shaper(name), groups_of(columns=slice(size)))
-    assert np.isfinite(groups.credits).all()
-    if size < getattr(make_shaper(name), "min_group_size", 1):
-        assert not groups.defined.any() and (groups.credits == 0).all()
-
-
-@every_shaper
-def test_randomness_comes_from_the_generator_alone(name):
-    np.random.seed(1)  # noqa: NPY002 (a shaper that drew from the global state would be caught here)
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
-    first, again = (shaped(make_shaper(name), groups_of(), seed=7) for _ in range(2))
-    np.testing.assert_array_equal(first.credits, again.credits)
-    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-
-
-@every_shaper
-def test_survives_pickling(name):
-    shaper = make_shaper(name)
-    twin = pickle.loads(pickle.dumps(shaper))
-    np.testing.assert_array_equal(shaped(twin, groups_of()).credits, shaped(shaper, groups_of()).credits)
-
-
-# --- the control ---
+# --- the controls ---
 
 
 def test_shuffled_deals_the_same_credits_to_other_well_formed_members():

@@ -12,8 +12,9 @@ from setpo_agents import checkpoint
 from setpo_agents import study as studies
 from setpo_agents.compare import compare, write_tables
 from setpo_agents.jobs import Arm, Plan
+from setpo_agents.policies.base import Sampling
+from setpo_agents.policies.load import load_policy
 from setpo_agents.study import demo, select, study
-from setpo_agents.trainer import load_policy
 from setpo_agents.warm_start import WarmStartConfig
 from setpo_envs import verify_groups
 
@@ -72,7 +73,7 @@ def test_packaged_warm_start_is_what_this_configuration_trains():
     problems = [Plan(path, studies.ENV_KWARGS).dataset("train")[i] for i in (0, 1, 2)]
     identity = checkpoint.load(path)["identity"]
     assert identity["warm_start"] == asdict(WarmStartConfig(seed=0))
-    samples = load_policy(path).generate([problem.prompt for problem in problems], 64, generator=torch.Generator().manual_seed(0))
+    samples = load_policy(path).generate([problem.prompt for problem in problems], 64, Sampling(), torch.Generator().manual_seed(0))
     assert verify_groups(problems, samples.completions_NG).well_formed.mean() > 0.9
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from setpo_agents.policies.base import Sampling
 from setpo_agents.policies.tiny import EOS, PAD, TinyConfig, TinyPolicy
 
 PROMPTS = ["1,2,5,7=15>", "1,1,1,2=03>", "3>"]
@@ -18,7 +19,7 @@ def policy():
 
 
 def sample(policy, n=8, seed=0, **kwargs):
-    return policy.generate(PROMPTS, n, generator=torch.Generator().manual_seed(seed), **kwargs)
+    return policy.generate(PROMPTS, n, Sampling(**kwargs), torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
@@ -81,7 +82,7 @@ def test_supervised_round_trip(policy):
 
 def test_foreign_text_is_refused_with_advice(policy):
     with pytest.raises(ValueError, match="prompt_format='terse'"):
-        policy.generate(["Make 24"], 2, generator=torch.Generator())
+        policy.generate(["Make 24"], 2, Sampling(), torch.Generator())
     with pytest.raises(ValueError, match="more than 12"):
         policy.tokenizer.prompts(["1,2,3,4,5,6,7=99>"])
 

@@ -14,8 +14,10 @@ import torch
 from tiny_run import SETPO, SPACE, config, make_warm_start
 
 from setpo_agents import checkpoint
+from setpo_agents.config import TrainConfig
+from setpo_agents.policies.load import load_policy
 from setpo_agents.policies.tiny import TinyPolicy
-from setpo_agents.trainer import TrainConfig, Trainer, load_policy
+from setpo_agents.trainer import Trainer
 from setpo_envs.shapers import registry
 from setpo_verifiers import VerifierPool
 
@@ -28,7 +30,8 @@ RUN = """
 import json, sys
 from pathlib import Path
 import torch
-from setpo_agents.trainer import TrainConfig, Trainer
+from setpo_agents.config import TrainConfig
+from setpo_agents.trainer import Trainer
 torch.set_num_threads(1)
 Trainer(TrainConfig(**json.loads(sys.argv[1])), Path(sys.argv[2])).run()
 """
@@ -40,7 +43,7 @@ def start(tmp_path_factory):
 
 
 def weights(folder: Path):
-    return checkpoint.load(folder / "checkpoint.pt")["policy"]
+    return checkpoint.load(folder / "checkpoint.safetensors")["policy"]
 
 
 def assert_same_weights(a, b):
@@ -50,7 +53,7 @@ def assert_same_weights(a, b):
 
 def metrics(folder: Path):
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in line.items() if key not in ("seconds", "tokens_per_second")} for line in lines]
+    return [{key: value for key, value in line.items() if key not in ("seconds", "tokens_per_second", "peak_memory_mib")} for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,7 @@ def test_what_a_shaper_remembers_is_resumed(start, tmp_path):
     assert again.shaper.state
     again.run()
     assert_same_weights(weights(tmp_path / "whole"), weights(tmp_path / "cut"))
-    assert again.shaper.state == json.loads(checkpoint.load(tmp_path / "whole" / "checkpoint.pt")["shaper"])
+    assert again.shaper.state == checkpoint.load(tmp_path / "whole" / "checkpoint.safetensors")["shaper"]
 
 
 @pytest.mark.parametrize("name", [name for name, factory in registry().items() if getattr(factory, "base_advantage", "") is None])
@@ -166,6 +169,25 @@ def test_credit_changes_the_weights_and_a_zero_coefficient_does_not(start, tmp_p
     assert not torch.equal(weights(tmp_path / "with")["head.weight"], weights(tmp_path / "zero")["head.weight"])
 
 
+@pytest.mark.parametrize("shaper, coefficient", [("setpo", 0.5), ("madrl", 1.0), ("gapo", 0.0)])
+def test_a_matched_ratio_is_what_is_logged(start, tmp_path, shaper, coefficient):
+    """For what adds credit, what replaces the advantage and what shapes rewards."""
+    fields = {"steps": 3, "shaper": shaper, "shaper_kwargs": {}, "credit_coefficient": coefficient}
+    Trainer(config(start, **fields), tmp_path / "own").run()
+    Trainer(config(start, **fields, match_shaping_ratio=0.2), tmp_path / "matched").run()
+    own, matched = ([line["shaping_ratio"] for line in metrics(tmp_path / name)] for name in ("own", "matched"))
+    assert all(ratio != pytest.approx(0.2, rel=1e-3) for ratio in own) and matched == pytest.approx([0.2] * 3, rel=1e-12)
+
+
+def test_strength_is_a_factor_on_the_coefficient_and_one_changes_nothing(start, tmp_path):
+    fields = {"steps": 2, "credit_coefficient": 0.5}
+    for name, settings in (("one", {"shaping_strength": 1.0}), ("plain", {}), ("half", {"shaping_strength": 0.5})):
+        Trainer(config(start, **fields, **settings), tmp_path / name).run()
+    assert_same_weights(weights(tmp_path / "one"), weights(tmp_path / "plain"))
+    plain, half = (metrics(tmp_path / name)[0]["shaping_ratio"] for name in ("plain", "half"))
+    assert half == pytest.approx(plain / 2) and plain > 0
+
+
 def test_another_configuration_is_refused_before_any_work(start, tmp_path):
     Trainer(config(start), tmp_path).run(until=2)
     before = (tmp_path / "metrics.jsonl").read_bytes()
@@ -185,6 +207,9 @@ def test_another_configuration_is_refused_before_any_work(start, tmp_path):
         ({"minibatches": 0}, "minibatches to be an integer of at least 1, got 0"),
         ({"steps": "abc"}, "steps to be an integer"),
         ({"clip": 0.2}, "clip to be None or a pair"),
+        ({"shaping_strength": -1.0}, "shaping_strength to be a number of at least 0"),
+        ({"match_shaping_ratio": -0.1}, "match_shaping_ratio to be None, or a number of at least 0"),
+        ({"shaper": None, "shaper_kwargs": {}, "credit_coefficient": 0.0, "match_shaping_ratio": 0.2}, "beside a shaper"),
         ({"shaper": None, "shaper_kwargs": {}}, "expected a shaper beside credit_coefficient"),
         ({"warm_start": "/nowhere.pt"}, "no checkpoint at /nowhere.pt"),
     ],

@@ -9,8 +9,8 @@ import gymnasium as gym
 import torch
 
 import setpo_envs
+from setpo_agents.config import TrainConfig
 from setpo_agents.policies.tiny import TinyConfig
-from setpo_agents.trainer import TrainConfig
 from setpo_agents.warm_start import WarmStartConfig, warm_start
 
 gym.register_envs(setpo_envs)

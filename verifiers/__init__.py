@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from .countdown import CountdownGold, parse_gold, verify_countdown
 from .expressions import ExpressionError, mode_key
 from .extract import extract
+from .graph_coloring import GraphColoringGold, colorings, parse_graph, verify_graph_coloring
 from .knights_and_knaves import KnightsAndKnavesGold, parse_roles, verify_knights_and_knaves
 from .registry import TASKS, register, verifier_of, verify
 from .solver import solve
@@ -18,20 +19,24 @@ __all__ = [
     "TASKS",
     "CountdownGold",
     "ExpressionError",
+    "GraphColoringGold",
     "KnightsAndKnavesGold",
     "Status",
     "Verdict",
     "VerifierPool",
     "check_verifier",
+    "colorings",
     "extract",
     "mode_key",
     "parse_gold",
+    "parse_graph",
     "parse_roles",
     "register",
     "solve",
     "verifier_of",
     "verify",
     "verify_countdown",
+    "verify_graph_coloring",
     "verify_knights_and_knaves",
 ]
 

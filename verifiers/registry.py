@@ -7,6 +7,7 @@ from typing import Any
 
 from .countdown import verify_countdown
 from .format import verify_format
+from .graph_coloring import verify_graph_coloring
 from .knights_and_knaves import verify_knights_and_knaves
 from .maths import verify_gsm8k, verify_math
 from .verdict import Verdict
@@ -50,6 +51,7 @@ def verifier_of(task: str) -> Verifier:
 
 register("countdown", verify_countdown, aliases=["rg_countdown"])
 register("knights_and_knaves", verify_knights_and_knaves, aliases=["kk", "rg_knights_knaves"])
+register("graph_coloring", verify_graph_coloring)
 register("format", verify_format)
 register("math", verify_math, aliases=["aime", "olympiad"])
 register("gsm8k", verify_gsm8k)

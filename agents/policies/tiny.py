@@ -18,7 +18,8 @@ from torch.nn import functional as F
 
 from setpo_envs import Completion
 
-from .base import Samples
+from .base import Samples, Sampling
+from .sampling import sampling_log_probs
 
 PAD, EOS = 0, 1
 
@@ -157,10 +158,16 @@ class TinyPolicy(nn.Module):
         return chosen * samples.mask_NGT, entropy * samples.mask_NGT
 
     @torch.no_grad()
-    def generate(self, prompts: Sequence[str], n: int, *, temperature: float = 1.0, generator: torch.Generator) -> Samples:
+    def generate(self, prompts: Sequence[str], n: int, sampling: Sampling, generator: torch.Generator) -> Samples:
         """Sample ``n`` completions of every prompt with a key-value cache."""
+        T = sampling.max_new_tokens or self.config.max_new_tokens
+        if T > self.config.max_new_tokens or sampling.stop:
+            raise ValueError(
+                f"expected max_new_tokens of at most {self.config.max_new_tokens}, the positions that the tiny policy has, and no stop "
+                f"texts, since it ends at its end token alone; got {sampling}"
+            )
         prompt_NP = self.tokenizer.prompts(prompts)
-        (N, P), T, H = prompt_NP.shape, self.config.max_new_tokens, self.config.n_heads
+        (N, P), H = prompt_NP.shape, self.config.n_heads
         x, prefix = self._prefill(prompt_NP)
         # one cache a layer, prompt first: (N*n, H, P+T, d_head)
         caches = []
@@ -172,7 +179,7 @@ class TinyPolicy(nn.Module):
         h = x[:, -1:].repeat_interleave(n, dim=0)
         tokens, log_probs, alive = [], [], torch.ones(N * n, dtype=torch.bool)
         for t in range(T):
-            log_p = F.log_softmax(self.head(self.norm(h[:, 0])) / temperature, dim=-1)
+            log_p = sampling_log_probs(self.head(self.norm(h[:, 0])), sampling)
             token = torch.multinomial(log_p.exp(), 1, generator=generator).squeeze(1)
             token = torch.where(alive, token, PAD)
             tokens.append(token)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from setpo_verifiers.countdown import parse_gold
+from setpo_verifiers.expressions import Form, normal_form, parse, render
 from setpo_verifiers.solver import MAX_NUMBERS, all_modes, solve
 
 from ..prompts import COUNTDOWN_PROMPTS, CountdownPrompt
@@ -142,6 +144,10 @@ class ListedCountdown:
     def __getitem__(self, index: int) -> Problem:
         return _problem(*self._items[checked_index(index, len(self))], self._prompt)
 
+    def write_mode(self, problem: Problem, mode: str, rng: random.Random) -> str:
+        """``mode`` as an expression with its terms and factors in random order."""
+        return render(*_form(mode), rng.shuffle)
+
 
 class GeneratedCountdown:
     """Problems generated on demand: item ``index`` of root ``seed`` depends on nothing but the two, split and settings.
@@ -178,6 +184,13 @@ class GeneratedCountdown:
             if (solved := solved + 1) == MAX_SOLVED:
                 break
         raise ValueError(f"found no problem in split {self.split!r} for {self.settings}: loosen the settings")
+
+    write_mode = ListedCountdown.write_mode
+
+
+@lru_cache(maxsize=65536)
+def _form(mode: str) -> tuple[int, Form]:
+    return normal_form(parse(mode))
 
 
 def split_of(numbers: Sequence[int], target: int) -> str:

@@ -30,7 +30,8 @@ class Dataset(Protocol):
     """A finite sequence of problems; the same index always gives the same problem.
 
     One whose problems come in named difficulties has a third method, ``with_difficulty(name) -> Dataset``, which raises ValueError
-    for an unknown name.
+    for an unknown name. One that a policy can be warmed up on has ``write_mode(problem, mode, rng) -> str``: the text of an answer
+    of that mode, in one of the ways to write it that ``rng`` (``random.Random``) draws.
     """
 
     def __len__(self) -> int: ...

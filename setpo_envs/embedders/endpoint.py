@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import os
-import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..json_http import LONGEST_WAIT, check_base_url, request_json
 from .models import TextEmbedder
-
-_RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
-_LONGEST_WAIT = 30.0  # seconds
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to another host."""
-
-    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -57,8 +43,7 @@ class EndpointEmbedder(TextEmbedder):
     cache: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.base_url.startswith(("http://", "https://")):
-            raise ValueError(f"expected base_url to start with http:// or https://, got {self.base_url!r}")
+        check_base_url(self.base_url)
         if not (isinstance(self.batch_size, int) and self.batch_size >= 1 and isinstance(self.retries, int) and self.retries >= 0):
             raise ValueError(f"expected batch_size >= 1 and retries >= 0, got {self.batch_size!r} and {self.retries!r}")
 
@@ -73,39 +58,9 @@ class EndpointEmbedder(TextEmbedder):
         body: dict[str, Any] = {"model": self.model, "input": [text or " " for text in texts], "encoding_format": "float"}
         if self.dimensions is not None:
             body["dimensions"] = self.dimensions
-        headers = {"Content-Type": "application/json"}
-        if key := os.environ.get(self.key_variable):
-            headers["Authorization"] = f"Bearer {key}"
         url = f"{self.base_url.rstrip('/')}/embeddings"
-        # ASCII escapes also carry lone surrogates
-        request = urllib.request.Request(url, json.dumps(body).encode("ascii"), headers)
-        return _vectors(self._sent(request), len(texts), url)
-
-    def _sent(self, request: urllib.request.Request) -> bytes:
-        opener = urllib.request.build_opener(_NoRedirect)
-        for attempt in range(self.retries + 1):
-            wait = min(0.5 * 2**attempt, _LONGEST_WAIT)
-            try:
-                with opener.open(request, timeout=self.timeout) as reply:
-                    return reply.read()
-            except urllib.error.HTTPError as error:
-                said = f"status {error.code}"
-                if error.code not in _RETRIED:
-                    detail = _without_key(error.read(500).decode("utf-8", "replace"), request)
-                    raise ValueError(f"{request.full_url} refused the request with {said}: {detail}") from None
-                asked = error.headers.get("Retry-After", "")
-                wait = min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else wait
-            except (OSError, http.client.HTTPException) as error:
-                said = f"{type(error).__name__}: {error}"
-            if attempt < self.retries:
-                time.sleep(wait)
-        raise ConnectionError(f"no embeddings from {request.full_url} after {self.retries + 1} tries, the last with {said}")
-
-
-def _without_key(text: str, request: urllib.request.Request) -> str:
-    """Some servers repeat in a refusal the key that they were sent."""
-    key = (request.get_header("Authorization") or "").removeprefix("Bearer ")
-    return text.replace(key, "[key]") if key else text
+        waits = [min(0.5 * 2**i, LONGEST_WAIT) for i in range(self.retries)]
+        return _vectors(request_json(url, body, key_variable=self.key_variable, timeout=self.timeout, waits=waits), len(texts), url)
 
 
 def _vectors(reply: bytes, count: int, url: str) -> np.ndarray:

@@ -1,9 +1,11 @@
 """Set shapers: what turns the completions of a group into credits, shaped rewards or weights."""
 
 from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, register, registry, resolve_shaper
+from .composition import Composed
 from .controls import MeanMatched, RandomPartition, Shuffled
 from .exploration import BatchExploration, UCBExploration
-from .frequency import EDAS, GAPO, IPS, MaDRL, PolyEPO, RarityAware
+from .frequency import EDAS, GAPO, IPS, SEEDGRPO, MaDRL, PolyEPO, RarityAware
+from .from_file import load_shaper_file
 from .length import Overlong
 from .passk import PKPO, PassKTraining
 from .quality import Darling
@@ -13,6 +15,7 @@ from .textual import DIVER, equational_diversity, textual_diversity
 
 __all__ = [
     "BatchExploration",
+    "Composed",
     "Darling",
     "DIVER",
     "DRAGRPO",
@@ -28,6 +31,7 @@ __all__ = [
     "PolyEPO",
     "RandomPartition",
     "RarityAware",
+    "SEEDGRPO",
     "SetPO",
     "Shaper",
     "ShaperWrapper",
@@ -38,6 +42,7 @@ __all__ = [
     "apply_shaper",
     "dra_rewards",
     "equational_diversity",
+    "load_shaper_file",
     "logdet_credits",
     "make_shaper",
     "register",

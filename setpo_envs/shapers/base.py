@@ -1,4 +1,4 @@
-"""What a set shaper is, the registry of shapers, and the wrapper that puts one around an environment.
+"""The registry of set shapers, and the wrapper that puts one around an environment.
 
 A shaper looks at N verified groups and says how their training signal changes: A = w * base(r') + lambda * c, with the
 shaped rewards r', the weights w and the credits c that it returns. It never touches rewards or verdicts. A new one is
@@ -10,52 +10,30 @@ registered with a decorator; its options are the fields of a dataclass (or the p
         "Credit = 1 / size of the completion's mode in its group."
 
         power: float = 1.0
-        min_group_size = 2
 
         def __call__(self, groups, rng):
             same_NGG = groups.modes[:, :, None] == groups.modes[:, None, :]
             return Shaping(credits=1 / same_NGG.sum(axis=2) ** self.power)
 
-From there on ``gym.make(..., shaper="rare_mode", shaper_kwargs={"power": 2})``, the trainer and the contract test know it.
+From there on ``gym.make(..., shaper="rare_mode", shaper_kwargs={"power": 2})`` and the trainer know it, and
+:func:`~setpo_envs.checks.check_shaper` says whether it keeps to what they rely on. What is installed with the entry point group
+:data:`~setpo_envs.shapers.installed.GROUP` is known without an import, and :func:`~setpo_envs.shapers.from_file.load_shaper_file`
+imports a file that registers shapers.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import gymnasium as gym
-import numpy as np
 
-from ..group import Groups
+from . import installed
+from .composition import Composed
+from .shaping import Shaper, Shaping, apply_shaper
 
-
-@dataclass(frozen=True)
-class Shaping:
-    """What a shaper returns for N groups of G. A field left at None is neutral: the value in brackets."""
-
-    credits: np.ndarray | None = None  # c (N, G) float64, unweighted [zeros]
-    shaped_rewards: np.ndarray | None = None  # r' (N, G) float64 [the verified rewards]
-    weights: np.ndarray | None = None  # w (N, G) float64, factor on the base advantage [ones]
-    defined: np.ndarray | None = None  # (N,) bool; where False the shaping of the group is neutral [all True]
-    diversity: np.ndarray | None = None  # D (N,) float64, set diversity under the shaper's kernel [zeros]
-
-
-class Shaper(Protocol):
-    """``shaper(groups, rng) -> Shaping``. It must not change ``groups`` and draws from nothing but ``rng``.
-
-    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are. A method
-    ``before_verdicts(completions_NG) -> shaper``, if there is one, is called while worker processes verify: what it returns is
-    applied in place of the shaper, says the same, and has computed what it can from the texts alone.
-
-    Two attributes say what the method's paper trains with: ``base_advantage``, a name among the agent's (None for a method whose
-    credits are the advantage itself, with weights of zero), and ``credit_coefficient``, lambda. A shaper that remembers what it was
-    shown has a settable property ``state`` of JSON values, which checkpoints keep.
-    """
-
-    def __call__(self, groups: Groups, rng: np.random.Generator, /) -> Shaping: ...
+__all__ = ["Shaper", "ShaperWrapper", "Shaping", "apply_shaper", "make_shaper", "register", "registry", "resolve_shaper"]
 
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
@@ -76,35 +54,46 @@ def register(name: str) -> Callable[[Factory], Factory]:
 
 
 def registry() -> dict[str, Callable[..., Shaper]]:
-    """Registered shapers: name -> class or function that makes one from its options."""
-    return dict(_SHAPERS)
+    """Shapers that are registered or installed: name -> class or function that makes one from its options.
+
+    An installed shaper that cannot be imported, or whose name is taken, is left out with a warning that names its distribution.
+    """
+    return {**installed.shapers(_SHAPERS), **_SHAPERS}
 
 
-def make_shaper(name: str, **options: Any) -> Shaper:
-    """The shaper registered as ``name``; an unknown name or option raises ValueError with the choices."""
-    if name not in _SHAPERS:
-        raise ValueError(f"unknown shaper {name!r}: choose one of {', '.join(sorted(_SHAPERS))}, or register it first")
-    known = inspect.signature(_SHAPERS[name]).parameters
+def make_shaper(name: str | Sequence[Any], **options: Any) -> Shaper:
+    """The shaper of that name, or of several (:class:`~setpo_envs.shapers.composition.Composed`, whose options go beside each name).
+
+    Raises:
+        ValueError: An unknown name or option, with the choices; a broken installed shaper, with the cause; shapers that do not go
+            together.
+    """
+    if not isinstance(name, str):
+        return _composed(name, options)
+    factory = _SHAPERS.get(name) or installed.shaper(name)
+    if factory is None:
+        raise ValueError(f"unknown shaper {name!r}: choose one of {', '.join(sorted(registry()))}, or register it first")
+    known = inspect.signature(factory).parameters
     unknown = [option for option in options if option not in known]
     if unknown:
         raise ValueError(f"unknown option {unknown[0]!r} of shaper {name!r}: choose among {', '.join(known) or 'none, it has no options'}")
-    return _SHAPERS[name](**options)
+    return factory(**options)
 
 
 def resolve_shaper(
-    shaper: Shaper | str | None, shaper_kwargs: Mapping[str, Any] | None = None, group_size: int | None = None
+    shaper: Shaper | str | Sequence[Any] | None, shaper_kwargs: Mapping[str, Any] | None = None, group_size: int | None = None
 ) -> Shaper | None:
-    """A shaper from a registered name with options, from an object (which takes no options), or None.
+    """A shaper from a name with options, from an object (which takes no options), from a list of either (see :func:`make_shaper`), or None.
 
     Raises:
-        ValueError: Unknown name or option, options beside an object, or ``group_size`` below the shaper's least.
+        ValueError: Unknown name or option, options beside an object or a list, or ``group_size`` below the shaper's least.
     """
     if shaper_kwargs is not None and not (isinstance(shaper_kwargs, Mapping) and all(isinstance(name, str) for name in shaper_kwargs)):
         raise ValueError(f"expected shaper_kwargs to be a dict of options by name, or None, got {shaper_kwargs!r}")
-    if isinstance(shaper, str):
+    if isinstance(shaper, (str, list, tuple)):
         shaper = make_shaper(shaper, **(shaper_kwargs or {}))
     elif shaper is not None and not callable(shaper):
-        raise ValueError(f"expected shaper to be the name of a registered shaper, a shaper or None, got {shaper!r}")
+        raise ValueError(f"expected shaper to be the name of a registered shaper, a list of names, a shaper or None, got {shaper!r}")
     elif shaper_kwargs:
         raise ValueError(f"shaper_kwargs belong to the name of a registered shaper, got {dict(shaper_kwargs)} beside shaper={shaper!r}")
     least = getattr(shaper, "min_group_size", 1)
@@ -115,31 +104,18 @@ def resolve_shaper(
     return shaper
 
 
-def apply_shaper(groups: Groups, shaper: Shaper, rng: np.random.Generator) -> None:
-    """Write what ``shaper`` says into ``groups`` (in place), replacing what an earlier shaper wrote.
-
-    Raises:
-        ValueError: The shaper returned an array of another shape or a value that is not finite.
-    """
-    shaping = shaper(groups, rng)
-    shape = groups.n_groups, groups.group_size
-    defined = np.ones(shape[0], bool) if shaping.defined is None else _checked("defined", shaping.defined, shape[:1], shaper).astype(bool)
-    groups.defined = defined
-    groups.diversity = np.zeros(shape[0]) if shaping.diversity is None else _checked("diversity", shaping.diversity, shape[:1], shaper)
-    neutral = {"credits": np.zeros(shape), "shaped_rewards": groups.rewards.copy(), "weights": np.ones(shape)}
-    for name, otherwise in neutral.items():
-        given = getattr(shaping, name)
-        value = otherwise if given is None else np.where(defined[:, None], _checked(name, given, shape, shaper), otherwise)
-        setattr(groups, name, value)
-
-
-def _checked(name: str, value: np.ndarray, shape: tuple[int, ...], shaper: Shaper) -> np.ndarray:
-    value = np.array(value, np.float64)
-    if value.shape != shape:
-        raise ValueError(f"expected {name} of shape {shape} from {shaper!r}, got {value.shape}")
-    if not np.isfinite(value).all():
-        raise ValueError(f"expected finite {name} from {shaper!r}, got nan or inf: a shaper says 'undefined' with defined=False")
-    return value
+def _composed(parts: Sequence[Any], options: Mapping[str, Any]) -> Shaper:
+    if options:
+        raise ValueError(f'expected options beside each name, such as ["darling", ["setpo", {{"scale": "zscore"}}]], got {dict(options)}')
+    members, coefficients = [], []
+    for part in parts:
+        name, own = part if isinstance(part, (list, tuple)) and len(part) == 2 else (part, {})
+        if isinstance(name, (list, tuple)) or name is None or not isinstance(own, Mapping):
+            raise ValueError(f"expected a list of names, of pairs (name, options) and of shapers, got {part!r} in it")
+        own = dict(own)
+        coefficients.append(own.pop("coefficient", 1.0))
+        members.append(resolve_shaper(name, own))
+    return Composed(tuple(members), tuple(coefficients))  # type: ignore[arg-type]
 
 
 class ShaperWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
@@ -149,11 +125,11 @@ class ShaperWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     Args:
         env: A :class:`~setpo_envs.env.GroupEnv`, wrapped or not.
-        shaper: Name of a registered shaper, or a shaper.
+        shaper: Name of a registered shaper, a shaper, or a list of either.
         shaper_kwargs: Options of the named shaper.
     """
 
-    def __init__(self, env: gym.Env, shaper: Shaper | str = "setpo", shaper_kwargs: Mapping[str, Any] | None = None):
+    def __init__(self, env: gym.Env, shaper: Shaper | str | Sequence[Any] = "setpo", shaper_kwargs: Mapping[str, Any] | None = None):
         gym.utils.RecordConstructorArgs.__init__(self, shaper=shaper, shaper_kwargs=shaper_kwargs)
         gym.Wrapper.__init__(self, env)
         self.shaper = resolve_shaper(shaper, shaper_kwargs, env.get_wrapper_attr("group_size"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,27 +10,22 @@ from typing import Any
 import numpy as np
 
 from ..group import Groups
-from .base import Shaping, apply_shaper, make_shaper, register
+from .base import Shaping, register, resolve_shaper
+from .composition import Around
+from .shaping import completed
 
 
-@dataclass(frozen=True)
-class _Control:
-    of: str = "setpo"
+@dataclass
+class _Control(Around):
+    of: str | Sequence[Any] = "setpo"
     of_kwargs: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        self._source()  # an unknown shaper or option is an error now, not in the first step
-
-    def _source(self) -> Any:
-        return make_shaper(self.of, **(self.of_kwargs or {}))
-
-    @property
-    def min_group_size(self) -> int:
-        return getattr(self._source(), "min_group_size", 1)
+        self.source = resolve_shaper(self.of, self.of_kwargs)
 
 
 @register("shuffled")
-@dataclass(frozen=True)
+@dataclass
 class Shuffled(_Control):
     """Another shaper's credits, dealt at random among the well-formed members of each group.
 
@@ -39,12 +34,14 @@ class Shuffled(_Control):
     pays, and neither to noise nor to its penalty on malformed output.
 
     Args:
-        of: Name of the shaper whose credits are dealt.
+        of: The shaper whose credits are dealt, by name or as a list.
         of_kwargs: Its options.
     """
 
+    draws = True
+
     def __call__(self, groups: Groups, rng: np.random.Generator) -> Shaping:
-        shaping = self._source()(groups, rng)
+        shaping = self.source(groups, rng)
         if shaping.credits is None:
             raise ValueError(f"shaper {self.of!r} gives no credits, so there is nothing to shuffle: choose one that does")
         credits_NG = shaping.credits.copy()
@@ -54,7 +51,7 @@ class Shuffled(_Control):
 
 
 @register("random_partition")
-@dataclass(frozen=True)
+@dataclass
 class RandomPartition(_Control):
     """Another shaper, told the wrong partition into modes: mode keys are dealt at random among members of equal status.
 
@@ -64,13 +61,15 @@ class RandomPartition(_Control):
     (arXiv 2608.03467), for any shaper that reads modes; one that reads texts or embeddings is left unchanged.
 
     Args:
-        of: Name of the shaper that is told so.
+        of: The shaper that is told so, by name or as a list.
         of_kwargs: Its options; by default none, and for "setpo" the equality kernel, the one of its kernels that reads modes.
     """
 
-    def _source(self) -> Any:
+    draws = True
+
+    def __post_init__(self) -> None:
         options = {"kernel": "equality_key"} if self.of == "setpo" and self.of_kwargs is None else self.of_kwargs
-        return make_shaper(self.of, **(options or {}))
+        self.source = resolve_shaper(self.of, options)
 
     def __call__(self, groups: Groups, rng: np.random.Generator) -> Shaping:
         dealt = copy(groups)
@@ -81,11 +80,11 @@ class RandomPartition(_Control):
                 order = rng.permutation(members)
                 for field in (dealt.modes, dealt.mode_keys, dealt.answers):
                     field[n, members] = field[n, order]
-        return self._source()(dealt, rng)
+        return self.source(dealt, rng)
 
 
 @register("mean_matched")
-@dataclass(frozen=True)
+@dataclass
 class MeanMatched(_Control):
     """What another shaper gives on average to the correct and to the other members of each group, given to each of them alike.
 
@@ -94,13 +93,12 @@ class MeanMatched(_Control):
     matches, the effect is one of scale. (Mean-matched weights are a usual control; this form of it is derived here.)
 
     Args:
-        of: Name of the shaper whose means are given.
+        of: The shaper whose means are given, by name or as a list.
         of_kwargs: Its options.
     """
 
     def __call__(self, groups: Groups, rng: np.random.Generator) -> Shaping:
-        shaped = copy(groups)
-        apply_shaper(shaped, self._source(), rng)
+        shaped = completed(self.source(groups, rng), groups, self.source)
         added_NG = shaped.shaped_rewards - groups.rewards
         credits_NG, added_NG, weights_NG = (_class_means(x, groups.correct) for x in (shaped.credits, added_NG, shaped.weights))
         return Shaping(credits_NG, groups.rewards + added_NG, weights_NG, shaped.defined, shaped.diversity)
