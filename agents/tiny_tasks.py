@@ -1,4 +1,4 @@
-"""Settings of environments in which the tiny policy is a fair subject: it learns them in minutes, and has several solutions a problem to lose."""
+"""Environments for the tiny policy, with what it needs to read and to learn them: every problem has several solutions to lose."""
 
 from __future__ import annotations
 
