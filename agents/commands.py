@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+
+from .jsonl import read_value
 
 
 def _pool(verifiers: int) -> Any:
@@ -27,10 +28,7 @@ def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"expected --set NAME=JSON, got {text!r}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    return name, read_value(value)
 
 
 def _print(text: str) -> None:

@@ -15,6 +15,7 @@ else:
     import tomli as tomllib
 
 from .config import TrainConfig
+from .jsonl import read_value
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,6 @@ def with_assignments(settings: Mapping[str, Any], assignments: Iterable[str]) ->
                 raise ValueError(f"expected {key!r} in {text!r} to be a table, got {table!r}")
         table[name] = read_value(value)
     return changed
-
-
-def read_value(text: str) -> Any:
-    """A JSON value; a bare word is a string."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
 
 
 def with_stand_ins(settings: Mapping[str, Any], warm_start: str | None, model: str | None, data: str | None) -> dict[str, Any]:
