@@ -90,7 +90,7 @@ METHODS = (
     Method("entropy", "entropy bonus", settings={"entropy_coefficient": 0.02}, scaled="entropy_coefficient"),
     Method("kl", "KL penalty", settings={"kl_coefficient": 0.02}, scaled="kl_coefficient"),
     _regularizer("r1_zero_div", "R1-zero-Div", "coefficient", 0.01),
-    _regularizer("clip_cov", "Clip-Cov", "share", 2e-4),
+    _regularizer("clip_cov", "Clip-Cov", "share", 2e-3),
     _regularizer("kl_cov", "KL-Cov", "coefficient", 1.0, share=2e-3),
     _regularizer("entropy_advantage", "entropy advantage", "alpha", 0.4),
     _regularizer("ucpo", "UCPO", "t", 0.2),

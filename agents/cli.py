@@ -16,7 +16,12 @@ import gymnasium as gym
 
 from .commands import bench, demo, envs, evaluate, report, rescore, robustness, show, study, train, verify, warm_start
 
-_EXTRAS = {"torch": "train", "safetensors": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
+_EXTRAS = {
+    **dict.fromkeys(("torch", "safetensors", "tomli"), "train"),
+    **dict.fromkeys(("transformers", "peft"), "hf"),
+    **dict.fromkeys(("datasets", "pyarrow"), "hub"),
+    "matplotlib": "report",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -155,6 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--split", default="test", help="split of the data set")
     p.add_argument("--n", type=int, default=64, help="completions a problem")
     p.add_argument("--temperature", type=float, default=1.0, help="sampling temperature")
+    p.add_argument("--max-new-tokens", type=int, default=None, help="most tokens of a completion (default: the policy's limit)")
     p.add_argument("--seed", type=int, default=0, help="seed of the samples")
     _add_verifiers(p)
 

@@ -151,7 +151,7 @@ def train(
     config = Recipe(settings).config
     if dry_run:
         wrong = False
-        for finding in findings(config):
+        for finding in findings(config, served=rollout is not None):
             _print(str(finding))
             wrong |= finding.state == "wrong"
         return int(wrong)
@@ -176,13 +176,20 @@ def _server(config: Any, url: str | None, folder: str | None) -> Any:
         raise ValueError("expected --rollout-weights and a policy of kind 'transformers' beside --rollout")
     from .policies.vllm_server import VLLMServerPolicy
 
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError("expected one process beside --rollout: a server takes weights from one")
+    from transformers import AutoTokenizer
+
     chat = config.policy.get("chat")
+    if chat is None:  # as the policy decides it
+        chat = bool(AutoTokenizer.from_pretrained(config.policy["model"]).chat_template)
     return VLLMServerPolicy(
         config.policy["model"],
         url,
         api="chat" if chat else "completions",
         log_probs="processed",
         system_prompt=config.policy.get("system_prompt"),
+        max_new_tokens=config.policy.get("max_new_tokens", 256),
         weights_folder=folder,
     )
 
@@ -196,6 +203,7 @@ def evaluate(
     split: str,
     n: int,
     temperature: float,
+    max_new_tokens: int | None,
     seed: int,
     verifiers: int,
 ) -> None:
@@ -205,15 +213,17 @@ def evaluate(
     from .evaluate import evaluate as run
     from .evaluate import metrics_table
     from .jobs import OBSERVER, single_thread
+    from .policies.base import Sampling
     from .policies.load import load_policy
     from .study import ENV_KWARGS
 
     single_thread()
+    sampling = Sampling(temperature, max_new_tokens=max_new_tokens)
     made: Any = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped
     shaper = make_shaper("setpo", **OBSERVER) if n > 2 else None
     policy = load_policy(checkpoint)
     with _pool(verifiers) as pool:
-        lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature, mode=made.mode, pool=pool)
+        lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, sampling=sampling, mode=made.mode, pool=pool)
     print(metrics_table(lines))
 
 

@@ -33,7 +33,7 @@ from setpo_envs.shapers import load_shaper_file, make_shaper
 from .config import TrainConfig
 from .evaluate import evaluate
 from .jsonl import append_lines, keep_lines, read_lines, resumable_lines
-from .policies.base import Policy
+from .policies.base import Policy, Sampling
 from .policies.load import load_policy
 from .policies.tiny import TinyConfig
 from .progress import progress
@@ -175,7 +175,7 @@ def run_job(job: Job) -> None:
             seed=0,
             indices=indices,
             shaper=observer,
-            temperature=job.temperature,
+            sampling=Sampling(job.temperature),
             label=f"evaluate on {split}",
         )
 

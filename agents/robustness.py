@@ -118,7 +118,7 @@ def draw(lines_of: dict[Condition, dict[str, list[dict[str, Any]]]], path: Path)
 
 
 def curve(lines: Sequence[dict[str, Any]]) -> tuple[list[int], list[float], list[float], list[float]]:
-    """(k, mean, low, high) of pass@k over the seeds; the interval is the point itself for a single seed."""
+    """(k, mean, low, high) of pass@k over the seeds; low and high are nan for a single seed."""
     ks = pass_ks(lines)
     intervals = [paired_interval([line[f"pass@{k}"] for line in lines]) for k in ks]
     clipped = [(mean, max(low, 0.0), min(high, 1.0)) for mean, low, high in intervals]

@@ -1,6 +1,7 @@
 """Recipes: each is a configuration that can run; its plan is checked first, and what is wrong is told apart from what is offline."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 pytest.importorskip("transformers")
 from setpo_agents.cli import main
 from setpo_agents.config import TrainConfig
-from setpo_agents.dry_run import dry_run
+from setpo_agents.dry_run import dry_run, estimate
 from setpo_agents.losses import LOSSES
 from setpo_agents.memory import in_words, model_size, peak, training_memory
 from setpo_agents.recipes import Recipe, read_recipe, with_assignments
@@ -60,6 +61,29 @@ def test_every_recipe_passes_with_stand_ins(path, stand_in, capsys):
         assert what in shown, what
 
 
+# hidden, layers, intermediate, heads, key-value heads, vocabulary, tied: what the models' cards say
+SIZES = {
+    "Qwen/Qwen2.5-Math-1.5B": (1536, 28, 8960, 12, 2, 151936, True),
+    "Qwen/Qwen2.5-Math-7B": (3584, 28, 18944, 28, 4, 152064, False),
+    "Qwen/Qwen2.5-3B": (2048, 36, 11008, 16, 2, 151936, True),
+    "Qwen/Qwen2.5-32B": (5120, 64, 27648, 40, 8, 152064, False),
+    "meta-llama/Llama-3.2-3B-Instruct": (3072, 28, 8192, 24, 8, 128256, True),
+}
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_the_hardware_of_a_recipe_holds_its_estimate(path):
+    from transformers import Qwen2Config
+
+    recipe = read_recipe(path)
+    names = ("hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads", "num_key_value_heads", "vocab_size")
+    *sizes, tied = SIZES[recipe.config.policy["model"]]
+    size = model_size(Qwen2Config(**dict(zip(names, sizes)), tie_word_embeddings=tied), recipe.config.policy.get("lora"))
+    gib, _ = estimate(recipe.config, size, served="--rollout" in recipe.about["hardware"])
+    n, each = map(int, re.match(r"(\d+) GPUs? of (\d+) GB", recipe.about["hardware"]).groups())
+    assert gib * 1024**3 <= 0.93 * n * each * 1e9
+
+
 def test_a_recipe_that_cannot_be_reached_is_not_checked_rather_than_wrong(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path))
@@ -72,7 +96,7 @@ def test_a_recipe_that_cannot_be_reached_is_not_checked_rather_than_wrong(monkey
     ("changes", "what", "says"),
     [
         ({"max_new_tokens": 9000}, "tokenizer", "fit the model's 8192 positions"),
-        ({"algorithm": "ppo"}, "objective", "expected algorithm to be one of"),
+        ({"algorithm": "ppo"}, "objective", "expected an algorithm among"),
         ({"regularizers": {"nope": {}}}, "objective", "nope"),
         ({"env_kwargs": {"source": "/nowhere.jsonl"}}, "data", "there is no file"),
         ({"shaper": "nope"}, "data", "unknown shaper 'nope'"),
