@@ -85,7 +85,7 @@ def differences(lines_of: dict[Condition, dict[str, list[dict[str, Any]]]]) -> s
         for name in names:
             base, ours = ([line[name] for line in both[arm]] for arm in ("grpo", "setpo"))
             mean, low, high = paired_interval(np.subtract(ours, base))
-            cells += [f"{np.mean(base):.3f}", f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"]
+            cells += [f"{np.mean(base):.3f}", f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]" if len(base) > 1 else f"{mean:+.3f}"]
         rows.append(cells)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
 
