@@ -15,6 +15,8 @@ from setpo_agents import bench, jobs
 from setpo_agents.bench import STRENGTHS
 from setpo_agents.bench_methods import CONTROL_METHODS, METHODS
 from setpo_agents.cli import main
+from setpo_agents.leaderboard import kendall_tau, rank_changes, read_boards
+from setpo_agents.leaderboard_page import markdown
 from setpo_agents.tiny_tasks import TinyTask
 from setpo_envs.shapers import base
 
@@ -97,3 +99,19 @@ def test_the_pages_are_linked():
     for page in (TUTORIAL, BENCHMARK):
         for target in re.findall(r"\]\(([^)#]+)\)", page):
             assert (DOCS / target).exists(), target
+
+
+def test_the_published_tables_are_those_of_the_stored_results():
+    folder = DOCS / "leaderboard"
+    boards = read_boards(folder)
+    assert markdown(boards).strip() == (folder / "leaderboard.md").read_text(encoding="utf-8").strip()
+    rows = {(name, row.method): row for name in ("raw", "matched") for row in boards["countdown"][name]}
+    methods = {method for _, method in rows}
+    assert len(methods - {"base", "grpo", *(m.name for m in CONTROL_METHODS)}) >= 12 and {m.name for m in CONTROL_METHODS} <= methods
+    assert all(row.seeds == 5 for (_, method), row in rows.items() if method != "base")
+    for name, method, gain in (("raw", "kl", 0.078), ("raw", "setpo_z", 0.057), ("matched", "madrl", 0.048)):
+        mean, low, high = rows[name, method].differences["auc"]
+        assert round(mean, 3) == gain and f"(+{gain})" in BENCHMARK and low > 0
+    clear = {(name, m) for (name, m), row in rows.items() if row.differences["auc"] and row.differences["auc"][1] > 0}
+    assert clear == {("raw", "kl"), ("raw", "setpo_z"), ("matched", "madrl")}
+    assert f"Kendall's tau is {kendall_tau(rank_changes(boards['countdown']['raw'], boards['countdown']['matched'])):.2f}" in BENCHMARK
