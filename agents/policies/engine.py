@@ -42,8 +42,8 @@ class EngineSamples(Samples):
     weight_version: int = 0
 
     def __getitem__(self, rows: Any) -> EngineSamples:
-        fields: dict[str, Any] = {**vars(super().__getitem__(rows)), **_picked(self, rows)}
-        return EngineSamples(**fields, weight_version=self.weight_version)
+        fields: dict[str, Any] = vars(super().__getitem__(rows))
+        return EngineSamples(**fields, finish_reasons_NG=_picked(self.finish_reasons_NG, rows), weight_version=self.weight_version)
 
 
 class TextSamples(Samples):
