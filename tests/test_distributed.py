@@ -94,7 +94,8 @@ def test_weights_split_over_two_processes_train_as_in_one(tmp_path):
     make_model(initializer_range=0.05).save_pretrained(tmp_path / "model")
     make_tokenizer().save_pretrained(tmp_path / "model")
     policy = {"kind": "transformers", "model": str(tmp_path / "model"), "max_new_tokens": 8}
-    config = {**COMMON, "policy": policy, "micro_batch_tokens": 80}
+    # a random model answers nothing right: its gradient is that of the credits, over all texts
+    config = {**COMMON, "policy": policy, "micro_batch_tokens": 80, "shaper_kwargs": {"scale": "zscore"}}
     assert_equal_runs(tmp_path, config, ACCELERATE_USE_FSDP="true")
 
 

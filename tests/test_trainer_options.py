@@ -112,8 +112,9 @@ def test_evaluations_keep_the_best_weights_and_end_the_run_early(start, tmp_path
     assert_same_weights(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
     assert metrics(tmp_path / "whole") == metrics(tmp_path / "parts")
     step = again.step
-    Trainer(config(start, **fields), tmp_path / "parts").run()
-    assert again.step == step  # it has ended
+    ended = Trainer(config(start, **fields), tmp_path / "parts")
+    ended.run()
+    assert ended.step == step
 
 
 def test_a_sampler_with_fresh_weights_is_the_policy_itself(start, tmp_path):
