@@ -62,7 +62,11 @@ def run(folder, config, processes=1, **environment):
     command = [sys.executable, "-c", RUN, json.dumps(config), str(folder)]
     base = {**os.environ, "WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **environment}
     started = [subprocess.Popen(command, env={**base, "RANK": str(rank)}, stderr=subprocess.PIPE) for rank in range(processes)]
-    errors = [process.communicate()[1].decode() for process in started]
+    try:
+        errors = [process.communicate(timeout=900)[1].decode() for process in started]
+    finally:  # processes that wait for each other wait for ever
+        for process in started:
+            process.kill()
     assert all(process.returncode == 0 for process in started), "\n".join(errors)
     return [torch.load(folder.with_name(f"{folder.name}-{rank}.pt")) for rank in range(processes)]
 
