@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing the pinned set into $(VENV): 1.7 GB and about a minute with a CPU build of torch, more with a CUDA build"
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train,report,hub,trl,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train,hf,report,hub,trl,dev]"
 	touch $(STAMP)
 
 test: lint

@@ -151,21 +151,22 @@ def paired_differences(
     Both shares of a difference are of the groups where both methods are defined. A resample draws as many groups as there are, with
     replacement, the same ones for both (and for all methods); one in which either pays nothing is left out. nan without any.
     """
-    n, m = signal.defined_NM.shape
+    n = len(signal.defined_NM)
+    both_NM = signal.defined_NM & signal.defined_NM[:, [baseline]]
+    parts_2QNM = np.stack([signal.part_QNM, np.broadcast_to(signal.part_QNM[:, :, [baseline]], signal.part_QNM.shape)]) * both_NM
+    wholes_2QNM = np.stack([signal.whole_QNM, np.broadcast_to(signal.whole_QNM[:, :, [baseline]], signal.whole_QNM.shape)]) * both_NM
     counts_BN = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
-    difference_QM, low_QM, high_QM = (np.full((len(signal.part_QNM), m), np.nan) for _ in range(3))
+
+    def differences(weights_BN: Array) -> Array:  # (B, Q, M)
+        shares_2BQM = _ratio(*(np.einsum("bn,tqnm->tbqm", weights_BN, sums, optimize=True) for sums in (parts_2QNM, wholes_2QNM)))
+        return shares_2BQM[0] - shares_2BQM[1]
+
+    [difference_QM], resampled_BQM = differences(np.ones((1, n))), differences(counts_BN)
+    ends_2QM = np.full((2, *difference_QM.shape), np.nan)
     tail = 100 * (1 - level) / 2
-    for q, (part_NM, whole_NM) in enumerate(zip(signal.part_QNM, signal.whole_QNM)):
-        for method in range(m):
-            both_N1 = (signal.defined_NM[:, method] & signal.defined_NM[:, baseline])[:, None]
-            part_N2, whole_N2 = part_NM[:, [method, baseline]] * both_N1, whole_NM[:, [method, baseline]] * both_N1
-            own, other = _ratio(part_N2.sum(axis=0), whole_N2.sum(axis=0))
-            resampled_B = np.diff(_ratio(counts_BN @ part_N2, counts_BN @ whole_N2))[:, 0] * -1.0
-            resampled_B = resampled_B[~np.isnan(resampled_B)]
-            difference_QM[q, method] = own - other
-            if resampled_B.size and not np.isnan(own - other):
-                low_QM[q, method], high_QM[q, method] = np.percentile(resampled_B, [tail, 100 - tail])
-    return difference_QM, low_QM, high_QM
+    for q, method in np.argwhere(~np.isnan(difference_QM) & ~np.isnan(resampled_BQM).all(axis=0)):
+        ends_2QM[:, q, method] = np.nanpercentile(resampled_BQM[:, q, method], [tail, 100 - tail])
+    return difference_QM, *ends_2QM
 
 
 def _ratio(part: Array, whole: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,14 +19,16 @@ from .policies.base import Samples
 
 def pick_groups(groups: Groups, rows: Sequence[int]) -> Groups:
     """The groups ``rows``, in that order."""
-    values = {field.name: getattr(groups, field.name) for field in fields(groups)}
-    return Groups(**{name: [v[i] for i in rows] if isinstance(v, list) else v[list(rows)] for name, v in values.items()})
+    values: dict[str, Any] = {field.name: getattr(groups, field.name) for field in fields(groups)}
+    picked: dict[str, Any] = {name: [v[i] for i in rows] if isinstance(v, list) else v[list(rows)] for name, v in values.items()}
+    return Groups(**picked)
 
 
 def join_groups(parts: Sequence[Groups]) -> Groups:
     """The groups of all ``parts``, which have one group size."""
     columns = {field.name: [getattr(part, field.name) for part in parts] for field in fields(parts[0])}
-    return Groups(**{name: sum(c, []) if isinstance(c[0], list) else np.concatenate(c) for name, c in columns.items()})
+    joined: dict[str, Any] = {name: sum(c, []) if isinstance(c[0], list) else np.concatenate(c) for name, c in columns.items()}
+    return Groups(**joined)
 
 
 def join_samples(parts: Sequence[Samples]) -> Samples:
@@ -48,16 +51,18 @@ def join_samples(parts: Sequence[Samples]) -> Samples:
     else:
         prompt_mask_NP = prompts([mask for mask in masks if mask is not None])
     return Samples(
-        [group for part in parts for group in part.completions_NG],
-        prompts([part.prompt_NP for part in parts]),
-        *(completions(name) for name in ("tokens_NGT", "mask_NGT", "log_probs_NGT")),
-        prompt_mask_NP,
+        completions_NG=[group for part in parts for group in part.completions_NG],
+        prompt_NP=prompts([part.prompt_NP for part in parts]),
+        tokens_NGT=completions("tokens_NGT"),
+        mask_NGT=completions("mask_NGT"),
+        log_probs_NGT=completions("log_probs_NGT"),
+        prompt_mask_NP=prompt_mask_NP,
     )
 
 
 def to_device(samples: Samples, device: torch.device | str) -> Samples:
     """The same samples with all tensors on ``device``."""
-    tensors = {name: value.to(device) for name, value in vars(samples).items() if isinstance(value, Tensor)}
+    tensors: dict[str, Any] = {name: value.to(device) for name, value in vars(samples).items() if isinstance(value, Tensor)}
     return replace(samples, **tensors)
 
 

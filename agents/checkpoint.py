@@ -55,7 +55,7 @@ def fingerprint(weights: dict[str, torch.Tensor]) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(weights.items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())  # bfloat16 is no dtype of numpy's
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)  # bfloat16 is no dtype of numpy's
     return digest.hexdigest()[:16]
 
 

@@ -16,7 +16,12 @@ import gymnasium as gym
 
 from .commands import bench, demo, envs, evaluate, report, rescore, robustness, show, study, train, verify, warm_start
 
-_EXTRAS = {"torch": "train", "safetensors": "train", "matplotlib": "report", "datasets": "hub", "pyarrow": "hub"}
+_EXTRAS = {
+    **dict.fromkeys(("torch", "safetensors", "tomli"), "train"),
+    **dict.fromkeys(("transformers", "peft"), "hf"),
+    **dict.fromkeys(("datasets", "pyarrow"), "hub"),
+    "matplotlib": "report",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,20 +84,25 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
     _add_sizes(p)
 
+    absent: dict[str, Any] = {"default": argparse.SUPPRESS}  # the default is that of the function, and no "None" in the help
     p = add("bench", bench, "Shapers x environments x seeds on the tiny policy: leaderboards, raw and with scales matched.")
     p.add_argument("--out", type=Path, default=Path("runs/bench"), help="folder for everything that is made; started again, it goes on")
     p.add_argument(
-        "--shaper", action="append", default=[], metavar="FILE", help="a .py file that registers shapers of yours: each is one more row"
+        "--list", **absent, action="store_true", dest="listing", help="print the methods and environments there are; run nothing"
     )
-    p.add_argument("--methods", type=_names, default=None, help="methods to run, by comma (default: all); GRPO and controls always run")
-    p.add_argument("--envs", type=_names, default=None, help="environments to run on, by comma (default: all)")
+    p.add_argument("--methods", **absent, type=_names, metavar="A,B", help="methods to run (default: all); GRPO and controls always run")
+    p.add_argument(
+        "--shaper", **absent, action="append", metavar="FILE", help=".py file that registers shapers of yours: each is one more row"
+    )
+    p.add_argument("--envs", **absent, type=_names, metavar="A,B", help="environments to run on (default: all)")
     p.add_argument("--seeds", type=int, default=5, help="paired seeds; warm starts alternate between two")
-    p.add_argument("--steps", type=int, default=100, help="training steps a run")
-    p.add_argument("--prompts", type=int, default=16, help="prompts a step")
+    p.add_argument("--steps", type=int, default=60, help="training steps a run")
+    p.add_argument("--prompts", type=int, default=32, help="prompts a step")
     p.add_argument("--group-size", type=int, default=8, help="completions a prompt")
+    p.add_argument("--learning-rate", type=float, default=2e-4, help="high, so that diversity is lost within few steps")
     p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     p.add_argument("--eval-problems", type=int, default=100, help="problems of each split")
-    p.add_argument("--warm-start-steps", type=int, default=None, help="gradient steps of the warm start (default: the environment's)")
+    p.add_argument("--warm-start-steps", **absent, type=int, help="gradient steps of the warm start (default: the environment's)")
     p.add_argument("--workers", type=int, default=2, help="single-thread processes side by side")
 
     p = add(
@@ -104,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("runs/robustness"), help="folder for everything that is made; started again, it goes on"
     )
     p.add_argument("--seeds", type=int, default=3, help="paired seeds; warm starts alternate between two")
-    p.add_argument("--steps", type=int, default=100, help="training steps a run")
+    p.add_argument("--steps", type=int, default=60, help="training steps a run")
     p.add_argument("--prompts", type=int, default=16, help="prompts a step")
     p.add_argument("--eval-samples", type=int, default=64, help="completions a problem in evaluations")
     p.add_argument("--eval-problems", type=int, default=None, help="problems of the test split (default: all)")
@@ -128,12 +138,18 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--seed", type=int, default=0, help="seed of weights and batches")
     p.add_argument("--steps", type=int, default=3000, help="gradient steps")
 
-    p = add("train", train, "Train the tiny policy with GRPO or GSPO and, if asked, a set shaper.")
-    p.add_argument("--warm-start", required=True, help="checkpoint to start from")
-    p.add_argument("--out", type=Path, required=True, help="run folder; started again, it goes on")
+    p = add("train", train, "Train a policy: a recipe (recipes/*.toml), or the tiny policy from a warm start.")
+    p.add_argument("recipe", type=Path, nargs="?", metavar="CONFIG.toml", help="configuration; without one the tiny policy is trained")
+    p.add_argument("--warm-start", help="checkpoint that the tiny policy starts from")
+    p.add_argument("--out", type=Path, help="run folder; started again, it goes on (default: runs/ and the recipe's name)")
     p.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as shaper='\"setpo\"' or steps=100"
+        "--set", action="append", default=[], metavar="FIELD=JSON", help="a field of TrainConfig, such as steps=100 or policy.model=DIR"
     )
+    p.add_argument("--dry-run", action="store_true", help="train nothing: print the plan, and check what can be checked")
+    p.add_argument("--model", help="another model in place of the recipe's, such as a small local one")
+    p.add_argument("--data", help="another source of the problems, such as a local file in the schema of the recipe's")
+    p.add_argument("--rollout", metavar="URL", help="vLLM server that samples (http://host:8000/v1), while this process trains")
+    p.add_argument("--rollout-weights", metavar="FOLDER", help="folder that server and trainer see under one path, for new weights")
     _add_verifiers(p)
 
     p = add("eval", evaluate, "Sample n completions a problem into an append-only groups.jsonl and print the metrics.")
@@ -144,6 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--split", default="test", help="split of the data set")
     p.add_argument("--n", type=int, default=64, help="completions a problem")
     p.add_argument("--temperature", type=float, default=1.0, help="sampling temperature")
+    p.add_argument("--max-new-tokens", type=int, default=None, help="most tokens of a completion (default: the policy's limit)")
     p.add_argument("--seed", type=int, default=0, help="seed of the samples")
     _add_verifiers(p)
 

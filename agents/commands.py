@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+
+from .jsonl import read_value
 
 
 def _pool(verifiers: int) -> Any:
@@ -26,10 +28,7 @@ def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"expected --set NAME=JSON, got {text!r}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    return name, read_value(value)
 
 
 def _print(text: str) -> None:
@@ -84,14 +83,16 @@ def study(*, out: Path, **sizes: Any) -> None:
     print("\n" + "\n".join(f"wrote {path}" for path in paths))
 
 
-def bench(*, out: Path, shaper: list[str], envs: list[str] | None, warm_start_steps: int | None, **sizes: Any) -> None:
-    _check_writable(out)
-    from .bench import ENVS
+def bench(*, out: Path, listing: bool = False, shaper: Sequence[str] = (), **sizes: Any) -> None:
     from .bench import bench as run
-    from .leaderboard import write_leaderboard
+    from .bench import overview
+    from .leaderboard_page import write_leaderboard
 
-    sizes |= {} if warm_start_steps is None else {"warm_start_steps": warm_start_steps}
-    run(out, envs=tuple(ENVS) if envs is None else envs, shapers=shaper, **sizes)
+    if listing:
+        _print("\n".join(overview()))
+        return
+    _check_writable(out)
+    run(out, shapers=shaper, **sizes)
     paths = write_leaderboard(out)
     print()
     print(paths[0].read_text(encoding="utf-8"))
@@ -126,24 +127,71 @@ def warm_start(*, out: Path, seed: int, steps: int) -> None:
     print(f"wrote {out}")
 
 
-def train(*, warm_start: str, out: Path, verifiers: int, **fields: Any) -> None:
-    _check_writable(out)
-    from .config import TrainConfig
+def train(
+    *,
+    recipe: Path | None,
+    warm_start: str | None,
+    out: Path | None,
+    verifiers: int,
+    dry_run: bool,
+    model: str | None,
+    data: str | None,
+    rollout: str | None,
+    rollout_weights: str | None,
+    **fields: Any,
+) -> int:
+    from .dry_run import dry_run as findings
     from .jobs import single_thread
+    from .recipes import Recipe, read_recipe, with_assignments, with_stand_ins
     from .study import ENV_KWARGS
     from .trainer import Trainer
 
-    known = TrainConfig.__dataclass_fields__
-    settings: dict[str, Any] = {"env_kwargs": {**ENV_KWARGS, "split": "train"}}
-    for assignment in fields["set"]:
-        name, value = _assignment(assignment)
-        if name not in known:
-            raise ValueError(f"expected --set FIELD=JSON with a field of TrainConfig ({', '.join(known)}), got {assignment!r}")
-        settings[name] = value
-    single_thread()
+    settings = {"env_kwargs": {**ENV_KWARGS, "split": "train"}} if recipe is None else read_recipe(recipe).settings
+    settings = with_assignments(with_stand_ins(settings, warm_start, model, data), fields["set"])
+    config = Recipe(settings).config
+    if dry_run:
+        wrong = False
+        for finding in findings(config, served=rollout is not None):
+            _print(str(finding))
+            wrong |= finding.state == "wrong"
+        return int(wrong)
+    if out is None and recipe is None:
+        raise ValueError("expected --out with a folder for the run, or a recipe, whose name it takes")
+    out = out or Path("runs") / (recipe or Path()).stem
+    _check_writable(out)
+    if config.policy["kind"] == "tiny":
+        single_thread()
     with _pool(verifiers) as pool:
-        Trainer(TrainConfig(warm_start=warm_start, **settings), out, pool).run()
-    print(f"wrote {out / 'checkpoint.safetensors'}")
+        trainer = Trainer(config, out, pool, sampler=_server(config, rollout, rollout_weights))
+        trainer.run()
+    _print(f"wrote {out / 'checkpoint.safetensors'}")
+    return 0
+
+
+def _server(config: Any, url: str | None, folder: str | None) -> Any:
+    """The vLLM server that samples, or None for the policy itself."""
+    if url is None:
+        return None
+    if folder is None or config.policy["kind"] != "transformers":
+        raise ValueError("expected --rollout-weights and a policy of kind 'transformers' beside --rollout")
+    from .policies.vllm_server import VLLMServerPolicy
+
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError("expected one process beside --rollout: a server takes weights from one")
+    from transformers import AutoTokenizer
+
+    chat = config.policy.get("chat")
+    if chat is None:  # as the policy decides it
+        chat = bool(AutoTokenizer.from_pretrained(config.policy["model"]).chat_template)
+    return VLLMServerPolicy(
+        config.policy["model"],
+        url,
+        api="chat" if chat else "completions",
+        log_probs="processed",
+        system_prompt=config.policy.get("system_prompt"),
+        max_new_tokens=config.policy.get("max_new_tokens", 256),
+        weights_folder=folder,
+    )
 
 
 def evaluate(
@@ -155,6 +203,7 @@ def evaluate(
     split: str,
     n: int,
     temperature: float,
+    max_new_tokens: int | None,
     seed: int,
     verifiers: int,
 ) -> None:
@@ -164,15 +213,17 @@ def evaluate(
     from .evaluate import evaluate as run
     from .evaluate import metrics_table
     from .jobs import OBSERVER, single_thread
+    from .policies.base import Sampling
     from .policies.load import load_policy
     from .study import ENV_KWARGS
 
     single_thread()
+    sampling = Sampling(temperature, max_new_tokens=max_new_tokens)
     made: Any = gym.make(env, split=split, shaper=None, **(ENV_KWARGS if env_kwargs is None else env_kwargs)).unwrapped
     shaper = make_shaper("setpo", **OBSERVER) if n > 2 else None
     policy = load_policy(checkpoint)
     with _pool(verifiers) as pool:
-        lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, temperature=temperature, mode=made.mode, pool=pool)
+        lines = run(policy, made.dataset, out, n=n, seed=seed, shaper=shaper, sampling=sampling, mode=made.mode, pool=pool)
     print(metrics_table(lines))
 
 
@@ -196,8 +247,7 @@ def rescore(
     methods = [make_method(specs[0], shaper_kwargs)] if shaper_kwargs else read_methods(specs)
     for folder in {path.parent for path in (out, html) if path is not None}:
         _check_writable(folder)
-    verifiers = dict(task.split("=", 1) if "=" in task else ("*", task) for task in tasks)
-    options: dict[str, Any] = {"mode": "strict" if strict else "lenient", "reading": run.Reading(verifiers, gold)}
+    options: dict[str, Any] = {"mode": "strict" if strict else "lenient", "reading": run.Reading.from_texts(tasks, gold)}
     if "all" in specs:
         methods, left_out = run.usable(source, methods, **options)
         for reason in left_out:

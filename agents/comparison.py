@@ -26,6 +26,9 @@ from .agreement import (
 N_PAID = 2
 """Completions that a method pays most, and as many that it pays least, in the text."""
 
+FEW = 10
+"""Agreement over fewer groups than this is marked."""
+
 _LABEL = 32
 
 
@@ -100,11 +103,12 @@ def agreement_table(c: Comparison) -> Iterator[str]:
     """Both matrices in one square: above the diagonal all completions, below it correct ones; nothing for one method alone."""
     if len(c.labels) > 1:
         yield "Agreement: Kendall's tau-b of A within groups, x 100, mean over the groups where both methods are defined and not constant"
-        yield "  above the diagonal among all completions, below it among the correct ones of a group; . where there is no such group"
+        yield f"  above the diagonal among all completions, below it among the correct ones; * of fewer than {FEW} groups, . of none"
         yield "    " + "".join(f"{m + 1:5d}" for m in range(len(c.labels)))
         for i in range(len(c.labels)):
-            taus = [c.tau_all[i, j] if j > i else c.tau_correct[i, j] for j in range(len(c.labels))]
-            yield f"{i + 1:3d} " + "".join("    -" if j == i else f"{_hundredths(tau):>5}" for j, tau in enumerate(taus))
+            halves = [(c.tau_all, c.n_tau[0]) if j > i else (c.tau_correct, c.n_tau[1]) for j in range(len(c.labels))]
+            cells = ["-" if j == i else _hundredths(tau[i, j], n[i, j]) for j, (tau, n) in enumerate(halves)]
+            yield f"{i + 1:3d} " + "".join(f"{cell:>5}" for cell in cells)
 
 
 def paid_list(c: Comparison, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -138,8 +142,8 @@ def _percent(share: float) -> str:
     return "." if np.isnan(share) else f"{100 * share:.1f}"
 
 
-def _hundredths(tau: float) -> str:
-    return "." if np.isnan(tau) else f"{100 * tau:.0f}"
+def _hundredths(tau: float, n: int) -> str:
+    return "." if not n else f"{100 * tau:.0f}" + ("*" if n < FEW else "")
 
 
 def _interval(c: Comparison, q: int, m: int) -> str:

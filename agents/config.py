@@ -79,8 +79,8 @@ class TrainConfig:
     correction."""
     regularizers: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Registered regularisers with their options, such as {"kl_cov": {"coefficient": 1.0}}; they act in this order."""
-    shaper: str | None = None
-    """A registered set shaper, or None."""
+    shaper: str | list[Any] | None = None
+    """A registered set shaper, a list of them (names, or pairs of a name and its options), or None."""
     shaper_kwargs: dict[str, Any] = field(default_factory=dict)
     credit_coefficient: float = 0.0
     """lambda, the factor on the shaper's credits."""

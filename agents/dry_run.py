@@ -6,10 +6,11 @@ Nothing is trained and no weights are loaded. A check is right, wrong, or could 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
+import torch
 
 import setpo_envs
 from setpo_envs.checks import check_dataset, right_completion
@@ -17,9 +18,10 @@ from setpo_verifiers import Status, verify
 
 from .advantages import BASE_ADVANTAGES
 from .config import TrainConfig
-from .losses import LOSSES
-from .memory import in_words, model_size, peak, training_memory
-from .regularizers import make_regularizer
+from .losses import make_loss
+from .memory import Size, in_words, model_size, peak, training_memory
+from .objective import Objective
+from .validation import metric_names
 
 gym.register_envs(setpo_envs)
 
@@ -41,20 +43,23 @@ class Finding:
         return f"{self.state:12} {self.what:14} {self.text}"
 
 
-def dry_run(config: TrainConfig) -> Iterator[Finding]:
-    """What was found, as it is found."""
+def dry_run(config: TrainConfig, *, served: bool = False) -> Iterator[Finding]:
+    """What was found, as it is found. ``served``: a server samples, so that no cache is held here."""
     yield Finding("ok", "configuration", f"{config.algorithm}, base advantage {config.base_advantage}, shaper {config.shaper or 'none'}")
-    yield from _attempt("objective", lambda: _objective(config))
+    objective = list(_attempt("objective", lambda: _objective(config)))
+    yield from objective
     env: list[Any] = []
     yield from _attempt("data", lambda: _data(config, env))
+    if config.eval_every:
+        yield from _attempt("evaluation", lambda: _evaluation(config))
     if config.policy["kind"] == "tiny":
         yield Finding("plan", "policy", "the tiny policy: no memory to plan")
         return
     size: list[Any] = []
     yield from _attempt("model", lambda: _model(config, size))
     yield from _attempt("tokenizer", lambda: _tokens(config, env[0] if env else None, size[0] if size else None))
-    if size:
-        yield from _memory(config, size[0])
+    if size and objective[-1].state == "ok":
+        yield from _memory(config, size[0], served)
     yield _volume(config)
 
 
@@ -75,12 +80,17 @@ def _first_line(error: BaseException) -> str:
 
 
 def _objective(config: TrainConfig) -> Iterator[Finding]:
-    for name, table in (("algorithm", LOSSES), ("base_advantage", BASE_ADVANTAGES)):
-        if getattr(config, name) not in table:
-            raise ValueError(f"expected {name} to be one of {', '.join(sorted(table))}, got {getattr(config, name)!r}")
-    for name, options in config.regularizers.items():
-        make_regularizer(name, **options)
-    yield Finding("ok", "objective", ", ".join([config.algorithm, *config.regularizers]))
+    if config.base_advantage not in BASE_ADVANTAGES:
+        raise ValueError(f"expected base_advantage to be one of {', '.join(sorted(BASE_ADVANTAGES))}, got {config.base_advantage!r}")
+    _made(config)
+    yield Finding("ok", "objective", ", ".join([config.algorithm, *config.named_regularizers]))
+
+
+def _made(config: TrainConfig) -> Objective:
+    loss = make_loss(
+        config.algorithm, clip=config.clip, aggregation=config.aggregation, dual_clip=config.dual_clip, length=config.loss_length
+    )
+    return Objective.make(loss, config.named_regularizers, torch.Generator())
 
 
 def _data(config: TrainConfig, found: list[Any]) -> Iterator[Finding]:
@@ -97,6 +107,16 @@ def _data(config: TrainConfig, found: list[Any]) -> Iterator[Finding]:
         if text is not None and verify(problem.task, text, problem.gold, mode=env.mode, **problem.options).status != Status.CORRECT:
             raise ValueError(f"problem {problem.problem_id}: a right answer in the prompt's own format, {text!r:.80}, is not accepted")
     yield Finding("ok", "answer format", "a right answer in the format that the prompt asks for is accepted")
+
+
+def _evaluation(config: TrainConfig) -> Iterator[Finding]:
+    names = metric_names(config.eval_samples)
+    if config.eval_metric not in names:
+        raise ValueError(f"expected eval_metric to be one of {', '.join(names)}, got {config.eval_metric!r}")
+    env: Any = gym.make(config.env, **{**config.env_kwargs, "split": config.eval_split, "shaper": None}).unwrapped
+    yield Finding(
+        "ok", "evaluation", f"{config.eval_metric} of {min(config.eval_problems, len(env.dataset))} problems of {config.eval_split}"
+    )
 
 
 def _shown(env: Any) -> int:
@@ -142,11 +162,18 @@ def _tokens(config: TrainConfig, env: Any, size: Any) -> Iterator[Finding]:
     yield Finding("ok", "prompt length", f"at most {longest} tokens in {len(problems)} prompts; with the completion {total}{limit}")
 
 
-def _memory(config: TrainConfig, size: Any) -> Iterator[Finding]:
+def _memory(config: TrainConfig, size: Size, served: bool) -> Iterator[Finding]:
+    gib, parts = estimate(config, size, served=served)
+    shown = ", ".join(f"{name} {amount:.1f}" for name, amount in parts.items() if amount >= 0.05)
+    yield Finding("plan", "memory", f"about {gib:.0f} GiB on one device, or shared by several with FSDP ({shown} GiB; an estimate)")
+
+
+def estimate(config: TrainConfig, size: Size, *, served: bool = False) -> tuple[float, dict[str, float]]:
+    """(GiB at the peak, GiB by purpose) of training a model of this size; ``served``: a server samples."""
     from .policies.transformers import LOGITS
 
     spec: Mapping[str, Any] = config.policy
-    weight_bytes = _BYTES[str(spec.get("dtype", "float32"))]
+    objective, weight_bytes = _made(config), _BYTES[str(spec.get("dtype", "float32"))]
     completion = config.max_new_tokens or 256
     rollouts = config.prompts_per_step * config.group_size
     minibatch = rollouts * completion // config.minibatches
@@ -155,13 +182,12 @@ def _memory(config: TrainConfig, size: Any) -> Iterator[Finding]:
         weight_bytes=weight_bytes,
         activation_bytes=min(weight_bytes, _BYTES[config.precision]),
         micro_tokens=min(config.micro_batch_tokens or minibatch, minibatch),
-        cached_tokens=rollouts * completion,
-        reference=bool(config.kl_coefficient),
+        cached_tokens=0 if served else rollouts * completion,
+        reference=objective.needs("reference") or objective.needs("replay"),
         checkpointing=bool(spec.get("gradient_checkpointing")),
         logits=LOGITS,
     )
-    shown = ", ".join(f"{name} {amount:.1f}" for name, amount in parts.items() if amount >= 0.05)
-    yield Finding("plan", "memory", f"about {peak(parts):.0f} GiB on one device, or shared by several with FSDP ({shown} GiB; an estimate)")
+    return peak(parts), parts
 
 
 def _volume(config: TrainConfig) -> Finding:
@@ -171,10 +197,3 @@ def _volume(config: TrainConfig) -> Finding:
     return Finding(
         "plan", "volume", f"{config.steps} steps of {rollouts} completions: up to {in_words(tokens)} tokens and {updates} updates a step"
     )
-
-
-def with_stand_ins(config: TrainConfig, model: str | None, data: str | None) -> TrainConfig:
-    """The configuration with a local model and data in place of its own, to check all else offline."""
-    if model is not None:
-        config = replace(config, policy={**config.policy, "model": model})
-    return config if data is None else replace(config, env_kwargs={**config.env_kwargs, "source": data})

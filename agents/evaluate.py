@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from setpo_envs.datasets.problem import Dataset
 from setpo_envs.metrics import bootstrap_interval, pass_at_k, summarize_groups
@@ -16,10 +19,11 @@ from setpo_verifiers import VerifierPool
 
 from .checkpoint import fingerprint
 from .jsonl import append_lines, keep_lines, resumable_lines
-from .policies.base import Policy, Sampling
+from .policies.base import Policy, Samples, Sampling
 from .progress import progress
 from .rollout import rollout
 
+DEFAULT = Sampling()
 CHUNK = 32
 """Problems sampled together, and the unit of resumption: each chunk has its own random stream."""
 
@@ -33,7 +37,8 @@ def evaluate(
     seed: int,
     indices: Sequence[int] | None = None,
     shaper: Shaper | None = None,
-    temperature: float = 1.0,
+    sampling: Sampling = DEFAULT,
+    entropies: Callable[[Samples], Tensor] | None = None,
     mode: str = "lenient",
     label: str = "evaluate",
     pool: VerifierPool | None = None,
@@ -44,20 +49,23 @@ def evaluate(
         indices: Which problems of ``dataset``; all by default.
         n: Completions a problem.
         shaper: Only observes: its credits and diversity are stored with each group.
+        sampling: How completions are sampled.
+        entropies: Entropies (N, G, T) of sampled tokens at temperature 1; by default the policy's own, of all samples at once.
         pool: Worker processes that verify, with a deadline for each completion.
 
     Raises:
         ValueError: ``path`` holds something else: groups of other problems, another policy, other settings, or no groups.
             It is then left as it is.
     """
-    if n < 1 or not temperature > 0:
-        raise ValueError(f"expected n of at least 1 and a temperature above 0, got n={n} and temperature={temperature}")
-    policy_hash = fingerprint(policy.state_dict())
-    sampling = {"policy": policy_hash, "n": n, "seed": seed, "temperature": temperature, "mode": mode}
+    if n < 1:
+        raise ValueError(f"expected n of at least 1, got {n}")
+    settings = {"policy": fingerprint(policy.state_dict()), "n": n, "seed": seed, "temperature": sampling.temperature, "mode": mode}
+    settings |= {name: value for name, value in asdict(sampling).items() if name != "temperature" and value != getattr(DEFAULT, name)}
+    settings = json.loads(json.dumps(settings))  # as a file gives it back
     indices = range(len(dataset)) if indices is None else indices
     done = resumable_lines(path, "task")
     for line, index in zip(done, indices):
-        found, expected = (line.get("problem_id"), line.get("sampling")), (dataset[index].problem_id, sampling)
+        found, expected = (line.get("problem_id"), line.get("sampling")), (dataset[index].problem_id, settings)
         if found != expected:
             raise ValueError(f"{path} holds another evaluation: expected (problem, sampling) {expected}, got {found}. Use another file.")
     if len(done) < len(indices):
@@ -67,34 +75,41 @@ def evaluate(
     starts = range(len(done), len(indices), CHUNK)
     with append_lines(path) as write:
         for start in progress(starts, label, initial=len(done) // CHUNK, total=-(-len(indices) // CHUNK)) if starts else ():
-            fresh = _sample_chunk(policy, dataset, indices[start : start + CHUNK], sampling, shaper, pool)
+            fresh = _sample_chunk(policy, dataset, indices[start : start + CHUNK], settings, sampling, shaper, entropies, pool)
             write(*fresh)
             lines += fresh
     return lines
 
 
 def _sample_chunk(
-    policy: Policy, dataset: Dataset, indices: Sequence[int], sampling: dict[str, Any], shaper: Shaper | None, pool: VerifierPool | None
+    policy: Policy,
+    dataset: Dataset,
+    indices: Sequence[int],
+    settings: dict[str, Any],
+    sampling: Sampling,
+    shaper: Shaper | None,
+    entropies: Callable[[Samples], Tensor] | None,
+    pool: VerifierPool | None,
 ) -> list[dict[str, Any]]:
-    stream = np.random.SeedSequence([sampling["seed"], int(indices[0])])
+    stream = np.random.SeedSequence([settings["seed"], int(indices[0])])
     generator = torch.Generator().manual_seed(int(stream.generate_state(1)[0]))
     problems = [dataset[int(i)] for i in indices]
     batch = rollout(
         policy,
         problems,
-        sampling["n"],
+        settings["n"],
         shaper=shaper,
         generator=generator,
         rng=np.random.default_rng(stream),
-        sampling=Sampling(temperature=sampling["temperature"]),
-        mode=sampling["mode"],
+        sampling=sampling,
+        mode=settings["mode"],
         pool=pool,
     )
     with torch.no_grad():
-        _, entropy_NGT = policy.log_probs(batch.samples, temperature=1.0)
+        entropy_NGT = policy.log_probs(batch.samples, temperature=1.0)[1] if entropies is None else entropies(batch.samples)
     entropy_N = entropy_NGT.sum((1, 2)) / batch.samples.mask_NGT.sum((1, 2))
     return [
-        batch.groups.to_json(i, index=int(index), sampling=sampling, entropy=round(entropy_N[i].item(), 6))
+        batch.groups.to_json(i, index=int(index), sampling=settings, entropy=round(entropy_N[i].item(), 6))
         for i, index in enumerate(indices)
     ]
 

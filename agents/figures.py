@@ -71,7 +71,7 @@ PANELS = {
     "distinct_correct": "distinct correct solutions in a group",
     "entropy": "entropy, nats per token",
     "all_wrong": "share of groups that are all wrong",
-    "shaping_ratio": "shaping ratio, λ RMS(credit) / RMS(advantage)",
+    "shaping_ratio": "shaping ratio, RMS(shaped − base) / RMS(base)",
 }
 
 

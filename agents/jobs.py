@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
+import os
 import platform
 import sys
-import time
+import threading
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,9 @@ from setpo_envs.shapers import load_shaper_file, make_shaper
 from .config import TrainConfig
 from .evaluate import evaluate
 from .jsonl import append_lines, keep_lines, read_lines, resumable_lines
+from .policies.base import Policy, Sampling
 from .policies.load import load_policy
-from .policies.tiny import TinyConfig, TinyPolicy
+from .policies.tiny import TinyConfig
 from .progress import progress
 from .trainer import Trainer
 from .warm_start import WarmStartConfig, warm_start
@@ -75,6 +77,8 @@ class Plan:
     eval_problems: int | None = None
     """Problems of each split at the end; None is all."""
     warm_start_steps: int = WarmStartConfig.steps
+    warm_start: dict[str, Any] = field(default_factory=dict)
+    """What else differs from :class:`WarmStartConfig`'s defaults."""
     packaged_warm_start: bool = False
     """Whether seed 0 begins with the checkpoint that comes with the package."""
 
@@ -133,7 +137,7 @@ class Job:
 
 def run_warm_start(plan: Plan, seed: int) -> None:
     """Train (or find) the warm start of one seed."""
-    config = WarmStartConfig(seed=seed, steps=plan.warm_start_steps)
+    config = WarmStartConfig(seed=seed, steps=plan.warm_start_steps, **plan.warm_start)
     warm_start(plan.dataset("train"), config, plan.warm_start_path(seed), policy_config=TinyConfig(**plan.policy))
 
 
@@ -145,7 +149,7 @@ def run_job(job: Job) -> None:
     validation = plan.dataset("validation")
     few = range(min(plan.snapshot_problems, len(validation)))
 
-    def snapshot(policy: TinyPolicy, step: int) -> None:
+    def snapshot(policy: Policy, step: int) -> None:
         if step < job.final_step or "validation" not in job.splits:  # the whole split is sampled below
             path = job.groups_path("validation", step)
             evaluate(policy, validation, path, n=plan.eval_samples, seed=0, indices=few, shaper=observer, label=f"snapshot {step}")
@@ -171,7 +175,7 @@ def run_job(job: Job) -> None:
             seed=0,
             indices=indices,
             shaper=observer,
-            temperature=job.temperature,
+            sampling=Sampling(job.temperature),
             label=f"evaluate on {split}",
         )
 
@@ -238,8 +242,7 @@ def _finished(todo: Sequence[Job], workers: int, already: int) -> Iterator[Job]:
                 while waiting and len(pending) < workers:  # no more than run at once: what a pool has queued cannot be cancelled
                     pending[pool.submit(_logged, run_job, waiting[-1].folder, waiting[-1])] = waiting[-1]
                     waiting.pop()
-                time.sleep(0.5)
-                for future in [future for future in pending if future.done()]:
+                for future in wait(pending, timeout=0.5, return_when=FIRST_COMPLETED).done:
                     job = pending.pop(future)
                     if future.exception() is not None:
                         print(f"\n{job.run} failed; its log is {job.folder / 'log.txt'}", file=sys.stderr)
@@ -275,7 +278,18 @@ def single_thread() -> None:
 
 def _pool(workers: int) -> ProcessPoolExecutor:
     # spawn: a forked child would inherit torch's thread state
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=single_thread)
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker)
+
+
+def _begin_worker() -> None:
+    """A worker ends with its parent: one that outlived it would go on writing into a run that the next call resumes."""
+    single_thread()
+    threading.Thread(target=_end_after, args=(multiprocessing.parent_process(),), daemon=True).start()
+
+
+def _end_after(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def _logged(function: Any, folder: Path, *args: Any) -> None:

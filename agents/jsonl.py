@@ -22,6 +22,14 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             yield line
 
 
+def read_value(text: str) -> Any:
+    """A JSON value of the command line; a bare word is a string."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
 def resumable_lines(path: Path, first_key: str) -> list[dict[str, Any]]:
     """The whole lines of a file that an earlier run may have left, without changing it; [] where there is none.
 

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from setpo_envs.metrics import auc_at_k, paired_interval
 
-from .jsonl import read_lines
+from .jsonl import resumable_lines
 from .results import pass_ks
 
 Line = Mapping[str, Any]
 BASELINE = "grpo"
+CONTROLS = ("shuffled", "random_partition", "mean_matched")
+CONTROLLED = "setpo_z"
+"""The method whose credits the controls deal, at its strength."""
+UNRANKED = ("base", BASELINE, *CONTROLS)
+
+_ARM = re.compile(r"(.+?)(?:-x(\d[\d.e+-]*)|-(matched))?", re.DOTALL)
+
+
+class ArmName(NamedTuple):
+    """What the name of an arm says: "gapo-x0.3" is a method at a strength, "gapo-matched" one at the common ratio."""
+
+    method: str
+    strength: float | None
+    matched: bool
 
 
 @dataclass(frozen=True)
@@ -30,11 +44,17 @@ class Row:
     strength: float | None
     values: Mapping[str, float | None]
     differences: Mapping[str, tuple[float, float, float] | None]
-    """(mean, low, high) of the 95 % t interval over paired seeds; None where a value is missing."""
+    """(mean, low, high) of the 95 % t interval over paired seeds (ends nan for one seed); None where a value is missing."""
     seeds: int
     shaping_ratio: float
     overhead: float
     """Seconds that the credit takes over the seconds of the rest of a step."""
+
+
+def parse_arm(name: str) -> ArmName:
+    """The parts of an arm's name; anything that does not end in a strength or in "-matched" is a method alone."""
+    method, strength, matched = _ARM.fullmatch(name).groups()  # type: ignore[union-attr]  # it matches any name
+    return ArmName(method, None if strength is None else float(strength), matched is not None)
 
 
 def area(line: Line) -> float:
@@ -42,35 +62,44 @@ def area(line: Line) -> float:
     return auc_at_k({k: line[f"pass@{k}"] for k in pass_ks([line])})
 
 
+def chosen_strengths(lines: Sequence[Line]) -> dict[str, float]:
+    """{method: strength with the largest area under validation pass@k}, the weakest of equals; the controls take SetPO's, or 1."""
+    areas: dict[str, dict[float, float]] = {}
+    for line in lines:
+        arm = parse_arm(line["arm"])
+        if line["split"] == "validation" and arm.strength is not None:
+            areas.setdefault(arm.method, {})[arm.strength] = area(line)
+    chosen = {method: min(own, key=lambda strength: (-own[strength], strength)) for method, own in areas.items()}
+    return {**chosen, **dict.fromkeys(CONTROLS, chosen.get(CONTROLLED, 1.0))}
+
+
 def boards(lines: Sequence[Line]) -> dict[str, list[Row]]:
-    """The test lines of one environment as {"raw": rows, "matched": rows}, each sorted by area under pass@k, best first."""
-    lines = [line for line in lines if line["split"] == "test"]
-    matched = [line for line in lines if line["arm"].endswith("-matched")]
-    raw = [line for line in lines if not line["arm"].endswith("-matched")]
-    shared = [line for line in raw if method_of(line) in (BASELINE, "base")]
-    return {"raw": board(raw), "matched": board([*shared, *matched])}
+    """The test lines of one environment as {"raw": rows, "matched": rows}, each sorted by area under pass@k, best first.
+
+    A method that was tested at several strengths, in calls that chose among other validation results, counts with the one chosen last.
+    """
+    chosen = chosen_strengths(lines)
+    raw, matched = [], []
+    for line in lines:
+        arm = parse_arm(line["arm"])
+        if line["split"] != "test" or (arm.strength is not None and arm.strength != chosen.get(arm.method, arm.strength)):
+            continue
+        if not arm.matched:
+            raw.append(line)
+        if arm.matched or arm.method in ("base", BASELINE):
+            matched.append(line)
+    return {"raw": board(raw), "matched": board(matched)}
 
 
 def board(lines: Sequence[Line]) -> list[Row]:
     """Rows of one board, best first."""
     by_method: dict[str, list[Line]] = {}
     for line in lines:
-        by_method.setdefault(method_of(line), []).append(line)
+        by_method.setdefault(parse_arm(line["arm"]).method, []).append(line)
     baseline = {line["seed"]: line for line in by_method.get(BASELINE, [])}
-    rows = [_row(method, own, baseline) for method, own in by_method.items()]
-    rows.sort(key=lambda row: -(row.values["auc"] or 0.0))
-    place, ranked = 0, []
-    for row in rows:
-        competes = not (row.label.startswith("control") or row.method in (BASELINE, "base"))
-        place += competes
-        ranked.append(row if not competes else Row(**{**vars(row), "rank": place}))
-    return ranked
-
-
-def method_of(line: Line) -> str:
-    """The method of an arm's name: what stands before its last "-x3" or "-matched"."""
-    name = line["arm"]
-    return name.rpartition("-")[0] if "-" in name else name
+    rows = sorted((_row(method, own, baseline) for method, own in by_method.items()), key=lambda row: -(row.values["auc"] or 0.0))
+    competing = [row.method for row in rows if row.method not in UNRANKED]
+    return [replace(row, rank=competing.index(row.method) + 1) if row.method in competing else row for row in rows]
 
 
 def columns(lines: Sequence[Line]) -> list[str]:
@@ -80,13 +109,11 @@ def columns(lines: Sequence[Line]) -> list[str]:
 
 
 def _row(method: str, lines: Sequence[Line], baseline: Mapping[int, Line]) -> Row:
-    names = columns(lines)
-
     def value(line: Line, name: str) -> float | None:
         return area(line) if name == "auc" else line.get(name)
 
     values, differences = {}, {}
-    for name in names:
+    for name in columns(lines):
         known = [v for line in lines if (v := value(line, name)) is not None]
         values[name] = float(np.mean(known)) if known else None
         pairs = [(value(line, name), value(baseline[line["seed"]], name)) for line in lines if line["seed"] in baseline]
@@ -100,18 +127,13 @@ def _row(method: str, lines: Sequence[Line], baseline: Mapping[int, Line]) -> Ro
         method=method,
         label=lines[0]["label"],
         rank=None,
-        strength=_strength(lines[0]),
+        strength=parse_arm(lines[0]["arm"]).strength,
         values=values,
         differences=differences,
         seeds=len(lines),
         shaping_ratio=float(np.mean([step["shaping_ratio"] for step in training])) if training else 0.0,
         overhead=credit / (sum(sum(part.values()) for part in seconds) - credit) if seconds else 0.0,
     )
-
-
-def _strength(line: Line) -> float | None:
-    _, _, after = line["arm"].rpartition("-x")
-    return float(after) if "-x" in line["arm"] else None
 
 
 def rank_changes(raw: Sequence[Row], matched: Sequence[Row]) -> list[tuple[str, int, int]]:
@@ -128,66 +150,10 @@ def kendall_tau(changes: Sequence[tuple[str, int, int]]) -> float:
     return float(np.mean(signs)) if signs else float("nan")
 
 
-def read_rows(folder: Path) -> dict[str, dict[str, list[Row]]]:
-    """{environment: boards} of a benchmark folder; ValueError where there is no finished run."""
-    paths = sorted(folder.glob("*/results.jsonl"))
-    found = {path.parent.name: list(read_lines(path)) for path in paths}
+def read_boards(folder: Path) -> dict[str, dict[str, list[Row]]]:
+    """{environment: boards} of a benchmark folder; ValueError where there is no finished run on test problems."""
+    found = {path.parent.name: resumable_lines(path, "arm") for path in sorted(folder.glob("*/results.jsonl"))}
     found = {name: lines for name, lines in found.items() if any(line["split"] == "test" for line in lines)}
     if not found:
         raise ValueError(f"expected finished runs in {folder}/*/results.jsonl, found none: run 'setpo bench' with --out {folder}")
     return {name: boards(lines) for name, lines in found.items()}
-
-
-def markdown(rows_of: Mapping[str, Mapping[str, Sequence[Row]]]) -> str:
-    """Every board as a Markdown table, and the two rankings of each environment side by side."""
-    parts = []
-    for env, both in rows_of.items():
-        for name, rows in both.items():
-            title = "raw: strength chosen on validation" if name == "raw" else "scale-matched: the same RMS of shaping for all"
-            parts += [f"### {env}, {title}", table(rows)]
-        changes = rank_changes(both["raw"], both["matched"])
-        tau = kendall_tau(changes)
-        parts.append(f"### {env}, what scale matching changes (Kendall's tau between the rankings {tau:+.2f})")
-        parts.append(
-            _table(["method", "raw", "matched", "change"], [[label, a, b, f"{a - b:+d}" if a != b else "0"] for label, a, b in changes])
-        )
-    return "\n\n".join(parts)
-
-
-def table(rows: Sequence[Row]) -> str:
-    """One board as a Markdown table: means, and the area's difference to GRPO with its interval."""
-    names = list(rows[0].values)
-    head = ["", "method", "×", *("AUC" if name == "auc" else name for name in names), "AUC − GRPO", "ratio", "cost", "seeds"]
-    return _table(head, [_cells(row, names) for row in rows])
-
-
-def _cells(row: Row, names: Sequence[str]) -> list[Any]:
-    gap = row.differences["auc"]
-    return [
-        row.rank or "",
-        row.label,
-        "" if row.strength is None else f"{row.strength:g}",
-        *("-" if row.values[name] is None else f"{row.values[name]:.3f}" for name in names),
-        "" if gap is None else f"{gap[0]:+.3f} [{gap[1]:+.3f}, {gap[2]:+.3f}]",
-        f"{row.shaping_ratio:.2f}",
-        f"{row.overhead:.1%}",
-        row.seeds,
-    ]
-
-
-def _table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
-    return "\n".join("| " + " | ".join(map(str, cells)) + " |" for cells in [head, ["---"] * len(head), *rows])
-
-
-def write_leaderboard(folder: Path) -> list[Path]:
-    """Write ``leaderboard.md``, ``.json``, ``.png`` and ``.html`` into a benchmark folder; returns their paths."""
-    from .leaderboard_page import draw, page
-
-    rows_of = read_rows(folder)
-    text = markdown(rows_of)
-    as_json = {env: {name: [vars(row) for row in rows] for name, rows in both.items()} for env, both in rows_of.items()}
-    (folder / "leaderboard.md").write_text(text + "\n", encoding="utf-8")
-    (folder / "leaderboard.json").write_text(json.dumps(as_json, indent=1) + "\n", encoding="utf-8")
-    draw(rows_of, folder / "leaderboard.png")
-    (folder / "leaderboard.html").write_text(page(rows_of, folder / "leaderboard.png"), encoding="utf-8")
-    return [folder / f"leaderboard.{kind}" for kind in ("md", "json", "png", "html")]

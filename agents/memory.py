@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,8 @@ def model_size(config: Any, lora: dict[str, Any] | None = None) -> Size:
         head = model.get_output_embeddings()
         names = lora.get("target_modules", ("q_proj", "v_proj"))
         linear = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.Linear) and m is not head]
-        chosen = [m for name, m in linear if names == "all-linear" or name.rpartition(".")[2] in names]
+        fits = re.compile(names).fullmatch if isinstance(names, str) else lambda name: name.rpartition(".")[2] in names
+        chosen = [m for name, m in linear if names == "all-linear" or fits(name)]
         trained = sum(lora.get("r", 8) * (m.in_features + m.out_features) for m in chosen)
     heads = config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // heads

@@ -60,10 +60,13 @@ def pick(samples: Samples, part: Part) -> Samples:
     rows, members = part
     used_T = samples.mask_NGT[rows, members].flatten(0, 1).any(0).nonzero()
     T = int(used_T.max()) + 1 if len(used_T) else 1
+    tokens_NGT, mask_NGT, log_probs_NGT = (x[rows, members, :T] for x in (samples.tokens_NGT, samples.mask_NGT, samples.log_probs_NGT))
     return Samples(
         [group[members] for group in samples.completions_NG[rows]],
         samples.prompt_NP[rows],
-        *(x[rows, members, :T] for x in (samples.tokens_NGT, samples.mask_NGT, samples.log_probs_NGT)),
+        tokens_NGT,
+        mask_NGT,
+        log_probs_NGT,
         None if samples.prompt_mask_NP is None else samples.prompt_mask_NP[rows],
     )
 

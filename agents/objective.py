@@ -90,7 +90,8 @@ def experience(
     samples, groups = batch.samples, batch.groups
     mask_BT, sampler_BT = samples.mask_NGT.flatten(0, 1), samples.log_probs_NGT.flatten(0, 1)
     correct_B, valid_B, modes_B = (torch.as_tensor(x).flatten().to(mask_BT.device) for x in (groups.correct, groups.valid, groups.modes))
-    log_probs_BT, entropies_BT, importance_BX, statistics = sampler_BT, None, None, {}
+    log_probs_BT, entropies_BT, importance_BX = sampler_BT, None, None
+    statistics: dict[str, float] = {}
     if scored is not None:
         log_probs_BT, entropies_BT = (x.flatten(0, 1) for x in scored)
     if importance_cap is not None:

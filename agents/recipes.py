@@ -15,6 +15,7 @@ else:
     import tomli as tomllib
 
 from .config import TrainConfig
+from .jsonl import read_value
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,13 @@ def with_assignments(settings: Mapping[str, Any], assignments: Iterable[str]) ->
     return changed
 
 
-def read_value(text: str) -> Any:
-    """A JSON value; a bare word is a string."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+def with_stand_ins(settings: Mapping[str, Any], warm_start: str | None, model: str | None, data: str | None) -> dict[str, Any]:
+    """Settings with another warm start, model or source of problems, where one is given."""
+    changed = dict(settings)
+    if warm_start is not None:
+        changed["warm_start"] = warm_start
+    if model is not None:
+        changed["policy"] = {"kind": "transformers", **changed.get("policy", {}), "model": model}
+    if data is not None:
+        changed["env_kwargs"] = {**changed.get("env_kwargs", {}), "source": data}
+    return changed

@@ -6,7 +6,7 @@ Two kinds of line are read: our own ``groups.jsonl``, and pooled completions of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,12 @@ class Reading:
 
     tasks: Mapping[str, str] = field(default_factory=dict)
     gold: str | None = None
+
+    @classmethod
+    def from_texts(cls, tasks: Iterable[str], gold: str | None) -> Reading:
+        """From ``TASK=VERIFIER``, or ``VERIFIER`` for every other task."""
+        pairs = [text.rpartition("=") for text in tasks]
+        return cls({task or "*": verifier for task, _, verifier in pairs}, gold)
 
     def task_of(self, line: Mapping[str, Any]) -> Any:
         task = line["task"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .agreement import Paid
-from .comparison import Comparison, difference_table, signal_table
+from .comparison import FEW, Comparison, difference_table, signal_table
 from .methods import Method
 from .page import self_contained
 
@@ -52,6 +52,7 @@ def write_page(
         "methods": [{"label": method.label, **method.spec()} for method in methods],
         "tau": {"all": _numbers(comparison.tau_all), "correct": _numbers(comparison.tau_correct)},
         "n_tau": {"all": comparison.n_tau[0].tolist(), "correct": comparison.n_tau[1].tolist()},
+        "few": FEW,
         "paid": [
             {"most": [_paid(one, lines) for one in most], "least": [_paid(one, lines) for one in least]}
             for most, least in zip(comparison.most, comparison.least)

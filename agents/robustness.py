@@ -20,6 +20,8 @@ from .results import pass_ks
 from .study import DEMO_SETPO, ENV_KWARGS, GRPO, WARM_STARTS, setpo_arm
 
 GROUP_SIZE = 16
+LEARNING_RATE = 2e-4
+"""High, so that diversity is lost within few steps."""
 FACTORS: dict[str, tuple[float, ...]] = {"temperature": (0.6, 1.0, 1.2), "group size": (8, 16, 32), "KL coefficient": (0.0, 1e-3, 1e-2)}
 DEFAULTS: dict[str, float] = {"temperature": 1.0, "group size": GROUP_SIZE, "KL coefficient": 0.0}
 SETPO = Arm("setpo", "SetPO+GRPO", setpo_arm(*DEMO_SETPO).settings)
@@ -53,11 +55,11 @@ CONDITIONS = [Condition(factor, value) for factor, values in FACTORS.items() for
 
 
 def robustness(
-    out: Path, *, seeds: int = 3, workers: int = 2, steps: int = 100, prompts: int = 16, **sizes: Any
+    out: Path, *, seeds: int = 3, workers: int = 2, steps: int = 60, prompts: int = 16, **sizes: Any
 ) -> dict[Condition, dict[str, list[dict[str, Any]]]]:
     """Train and evaluate what is missing in ``out``; {condition: {"grpo" or "setpo": test lines, one a seed}}."""
     sizes = {"env_kwargs": ENV_KWARGS, "snapshots": 1, "snapshot_problems": 0, **sizes}
-    plan = Plan(out, steps=steps, train={"prompts_per_step": prompts, "group_size": GROUP_SIZE}, **sizes)
+    plan = Plan(out, steps=steps, train={"prompts_per_step": prompts, "group_size": GROUP_SIZE, "learning_rate": LEARNING_RATE}, **sizes)
     save_plan(plan)
     run_warm_starts(plan, WARM_STARTS, workers=workers)
 
@@ -83,7 +85,7 @@ def differences(lines_of: dict[Condition, dict[str, list[dict[str, Any]]]]) -> s
         for name in names:
             base, ours = ([line[name] for line in both[arm]] for arm in ("grpo", "setpo"))
             mean, low, high = paired_interval(np.subtract(ours, base))
-            cells += [f"{np.mean(base):.3f}", f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"]
+            cells += [f"{np.mean(base):.3f}", f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]" if len(base) > 1 else f"{mean:+.3f}"]
         rows.append(cells)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
 
@@ -116,7 +118,7 @@ def draw(lines_of: dict[Condition, dict[str, list[dict[str, Any]]]], path: Path)
 
 
 def curve(lines: Sequence[dict[str, Any]]) -> tuple[list[int], list[float], list[float], list[float]]:
-    """(k, mean, low, high) of pass@k over the seeds; the interval is the point itself for a single seed."""
+    """(k, mean, low, high) of pass@k over the seeds; low and high are nan for a single seed."""
     ks = pass_ks(lines)
     intervals = [paired_interval([line[f"pass@{k}"] for line in lines]) for k in ks]
     clipped = [(mean, max(low, 0.0), min(high, 1.0)) for mean, low, high in intervals]

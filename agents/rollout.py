@@ -67,7 +67,7 @@ def join(parts: Sequence[Rollout]) -> Rollout:
     return Rollout(join_groups([part.groups for part in parts]), join_samples([part.samples for part in parts]), seconds)
 
 
-def mixed(groups: Groups) -> np.ndarray:
+def mixed(groups: Groups) -> Any:
     """(N,) bool: some of the group's completions were accepted by the verifier and some were not."""
     return groups.correct.any(axis=1) & ~groups.correct.all(axis=1)
 

@@ -21,7 +21,8 @@ class ShardedPolicy:
     def __init__(self, policy: Any) -> None:
         from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 
-        root, adapters = getattr(policy, "model", None), getattr(policy, "adapters", None)
+        root: Any = getattr(policy, "model", None)
+        adapters = getattr(policy, "adapters", None)
         if not hasattr(getattr(root, "base_model", None), "layers"):
             raise ValueError(f"expected a transformers policy to shard, got {type(policy).__name__}: launch it without FSDP")
         if not hasattr(FSDPModule, "set_force_sum_reduction_for_comms"):

@@ -253,7 +253,8 @@ class Trainer:
         for i in range(config.epochs * len(chunks)):
             rows = chunks[i % len(chunks)]
             now = scoring.differentiable(samples[rows], known[0] if known and i == 0 else None)
-            replayed = None if replay is None else scoring.differentiable(replay[rows])
+            replayed_samples = None if replay is None else replay[rows]
+            replayed = None if replayed_samples is None else scoring.differentiable(replayed_samples)
             minibatch = Minibatch(
                 old.groups(rows),
                 now.log_probs_NGT.flatten(0, 1),
@@ -261,7 +262,7 @@ class Trainer:
                 advantages_NGX[rows].flatten(0, 1),
                 objective.loss.aggregate,
                 scoring.base(samples[rows]).flatten(0, 1) if objective.needs("reference") else None,
-                None if replayed is None else _as_replay(replayed.log_probs_NGT, replay[rows]),
+                None if replayed is None or replayed_samples is None else _as_replay(replayed.log_probs_NGT, replayed_samples),
             )
             value, logged, added = objective(minibatch)
             self.optimizer.zero_grad(set_to_none=True)
@@ -283,10 +284,11 @@ class Trainer:
     def validate(self) -> dict[str, Any]:
         """Evaluate the current weights; keep them as the best if they are."""
         self._sync()  # a sampler evaluates the current weights, not stale ones
-        config, summary = self.config, None
+        config, summary, dataset = self.config, None, self.validation
+        assert dataset is not None
         policy = self.policy if self.sampler is None else Sampled(self.policy, self.sampler)
         if self.world.main or self.world.sharded:  # where weights are sharded every process has to take part
-            evaluate = partial(validate, policy, self.validation, config, step=self.step, mode=self.mode, pool=self.pool)
+            evaluate = partial(validate, policy, dataset, config, step=self.step, mode=self.mode, pool=self.pool)
             summary = evaluate(self.folder) if not self.world.sharded else in_step(evaluate, self.folder, self.world.main)
         summary = self.world.from_main(summary)
         if self.watch.see(summary.get(config.eval_metric), self.step):

@@ -17,6 +17,7 @@ from setpo_verifiers import VerifierPool
 
 from .config import TrainConfig
 from .evaluate import evaluate
+from .microbatches import Scoring
 from .policies.base import Generates, Policy, Samples, Sampling
 
 
@@ -52,23 +53,27 @@ class Sampled:
 def validate(
     policy: Policy, dataset: Dataset, config: TrainConfig, folder: Path, *, step: int, mode: str, pool: VerifierPool | None
 ) -> dict[str, Any]:
-    """The metrics of ``eval_samples`` completions of the first ``eval_problems`` problems, at the training temperature.
+    """The metrics of ``eval_samples`` completions of the first ``eval_problems`` problems, sampled as in training.
 
     The groups stay in ``folder``; an evaluation that was killed goes on where it stopped.
     """
+    # at temperature 1, within the memory and in the precision of training
+    scoring = Scoring(policy, None, 1.0, config.micro_batch_tokens, config.precision)
     path = folder / "eval" / f"{config.eval_split}-{step:06d}.groups.jsonl"
-    lines = evaluate(
-        policy,
-        dataset,
-        path,
-        n=config.eval_samples,
-        seed=config.seed,
-        indices=range(min(config.eval_problems, len(dataset))),
-        temperature=config.temperature,
-        mode=mode,
-        label=f"evaluate at step {step}",
-        pool=pool,
-    )
+    with scoring.autocast(next(iter(policy.parameters())).device):
+        lines = evaluate(
+            policy,
+            dataset,
+            path,
+            n=config.eval_samples,
+            seed=config.seed,
+            indices=range(min(config.eval_problems, len(dataset))),
+            sampling=config.sampling,
+            entropies=lambda samples: scoring.current(samples)[1],
+            mode=mode,
+            label=f"evaluate at step {step}",
+            pool=pool,
+        )
     summary = summarize_groups(lines)
     return {name: value for name, value in summary.items() if isinstance(value, (int, float))}
 

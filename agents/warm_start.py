@@ -1,4 +1,4 @@
-"""Supervised warm start of the tiny policy on enumerated solutions: the base model that reinforcement learning starts from."""
+"""Supervised warm start of the tiny policy on listed solutions: the base model that reinforcement learning starts from."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 
+from setpo_envs import Completion, Groups, verify_groups
+from setpo_envs.datasets import Problem
 from setpo_verifiers import verify
 from setpo_verifiers.pool_worker import Item
 
@@ -35,6 +37,18 @@ def files(maths_only: bool = False) -> dict[str, list[Item]]:
             for row in rows
             for completion in row["completions"]
         ]
+    return found
+
+
+def groups() -> dict[str, Groups]:
+    """The completions of each file as verified groups, all of one size; a completion counts a quarter of its characters as tokens."""
+    found = {}
+    for path in sorted((Path(os.environ["SETPO_TEST_DATA"]) / "data" / "completions").glob("*_g*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        found[path.stem] = verify_groups(
+            [Problem(row["problem_id"], TASKS.get(row["task"], "math"), row["question"], row["reference_answer"]) for row in rows],
+            [[Completion(each["text"], n_tokens=len(each["text"]) // 4) for each in row["completions"]] for row in rows],
+        )
     return found
 
 

@@ -20,4 +20,4 @@ if ! "$venv/bin/python" -c "import vllm" 2>/dev/null; then
     "${install[@]}" "gymnasium>=1.1" "tqdm>=4.66.3" pytest
 fi
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -e .
-"$venv/bin/python" -m pytest tests/test_vllm.py "$@"
+"$venv/bin/python" -m pytest tests/test_vllm.py tests/test_vllm_training.py "$@"

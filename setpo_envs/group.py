@@ -167,15 +167,16 @@ def verify_groups(
     shape = _checked_shape(problems, lists_NG, flat)
     for problem in problems:  # an unknown task, mode or option and a malformed gold are the caller's errors, not a completion's
         verify(problem.task, "", problem.gold, mode=mode, **problem.options)
+    made: Any = shaper
     if isinstance(shaper, (str, list, tuple)):
         from .shapers.base import make_shaper  # shapers know this module, not the other way round
 
-        shaper = make_shaper(shaper)
+        made = make_shaper(shaper)
     if pool is None:
         verdicts = _verdicts(problems, lists_NG, mode)
     else:
         awaited = _submit(problems, lists_NG, mode, pool)
-        shaper = getattr(shaper, "before_verdicts", lambda _: shaper)(lists_NG)
+        made = getattr(made, "before_verdicts", lambda _: made)(lists_NG)
         verdicts = awaited()
     status = [verdict.status for verdict in verdicts]
     if set(map(type, flat)) != {str}:
@@ -193,10 +194,10 @@ def verify_groups(
         mode_keys=mode_keys,
         reasons=reasons,
     )
-    if shaper is not None:
+    if made is not None:
         from .shapers.base import apply_shaper
 
-        apply_shaper(groups, shaper, np.random.default_rng(0) if rng is None else rng)
+        apply_shaper(groups, made, np.random.default_rng(0) if rng is None else rng)
     return groups
 
 

@@ -74,10 +74,15 @@ def graph_coloring_tinyzero(n: int, edges: Sequence[tuple[int, int]], colors: in
 
 
 def graph_coloring_terse(n: int, edges: Sequence[tuple[int, int]], colors: int) -> str:
-    """``3=01021323>``: the number of colours and the edges in order, two digits each; the answer is the bare colours."""
-    return f"{colors}={''.join(f'{u}{v}' for u, v in edges)}>"
+    """``3abe>``: the number of colours and the edges, for small policies trained from scratch; the answer is the bare colours.
+
+    An edge is one letter of ``EDGE_LETTERS``: a is 0-1, b 0-2, c 1-2, d 0-3, e 1-3, f 2-3 and so on, by the greater vertex and then the
+    lesser. One token an edge halves the prompt, and a token alone says what it joins.
+    """
+    return f"{colors}{''.join(sorted((EDGE_LETTERS[v * (v - 1) // 2 + u] for u, v in edges), key=EDGE_LETTERS.index))}>"
 
 
+EDGE_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"  # one for each pair of ten vertices
 GraphColoringPrompt = Callable[[int, "Sequence[tuple[int, int]]", int], str]
 GRAPH_COLORING_PROMPTS: dict[str, GraphColoringPrompt] = {"tinyzero": graph_coloring_tinyzero, "terse": graph_coloring_terse}
 

@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from setpo_agents.advantages import BASE_ADVANTAGES, among_valid, combine, dr_grpo, grpo, grpo_passk, maxrl, rloo, shaping_ratio
+from setpo_agents.advantages import (
+    BASE_ADVANTAGES,
+    among_valid,
+    combine,
+    dr_grpo,
+    grpo,
+    grpo_passk,
+    maxrl,
+    rloo,
+    scale_shaping,
+    shaping_ratio,
+)
 from setpo_envs.shapers.setpo import setpo_credits
 
 REWARDS = np.array([[1.0, 1, 1, 1, 0, 0]])
@@ -40,8 +51,52 @@ def test_weights_scale_the_base_only():
 
 
 def test_shaping_ratio():
-    assert shaping_ratio([[3.0, -3.0]], [[1.0, -1.0]], 0.6) == pytest.approx(0.2)
-    assert shaping_ratio([[0.0, 0.0]], [[1.0, 1.0]], 0.5) == 0.0
+    assert shaping_ratio([[3.0, -3.0]], [[3.6, -3.6]]) == pytest.approx(0.2)
+    added = combine([[1.0, -1.0]], [[2.0, 0.0]], 0.5)
+    assert shaping_ratio([[1.0, -1.0]], added) == pytest.approx(0.5 * 2**0.5)  # lambda RMS(c) / RMS(base)
+    assert shaping_ratio([[3.0, -4.0]], [[0.0, 0.0]]) == 1.0  # a weight of zero takes away all there is
+    assert shaping_ratio([[0.0, 0.0]], [[1.0, 1.0]]) == 0.0
+
+
+def shaped_batch(seed):
+    """(base, shaped), each (N, G): any base, whose shaping also weighs it and adds credit."""
+    rng = np.random.default_rng(seed)
+    base = grpo(rng.integers(0, 2, (5, 8)))
+    return base, combine(base, rng.normal(size=base.shape), 10.0 ** rng.integers(-3, 3), rng.uniform(0, 2, base.shape))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_strength_scales_what_is_changed(seed):
+    base, shaped = shaped_batch(seed)
+    assert (scale_shaping(base, shaped) == shaped).all()  # to the bit: the method as it is
+    assert (scale_shaping(base, shaped, 0.0) == base).all()
+    np.testing.assert_allclose(scale_shaping(base, shaped, 0.3) - base, 0.3 * (shaped - base), atol=1e-12)
+    assert shaping_ratio(base, scale_shaping(base, shaped, 3.0)) == pytest.approx(3 * shaping_ratio(base, shaped))
+    assert scale_shaping([[1.0, -1.0]], [[2.0, -1.0]], 3.0).tolist() == [[4.0, -1.0]]
+
+
+def test_strength_is_a_factor_on_the_coefficient_of_a_method_that_adds_credit():
+    credits = [[0.5, 0.25]]
+    stronger = scale_shaping([[1.0, -1.0]], combine([[1.0, -1.0]], credits, 0.1), 3.0)
+    np.testing.assert_allclose(stronger, combine([[1.0, -1.0]], credits, 0.3), atol=1e-15)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.2, 1.0, 5.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_matched_ratio_is_reached_whatever_the_own_scale(seed, ratio):
+    base, shaped = shaped_batch(seed)
+    matched = scale_shaping(base, shaped, ratio=ratio)
+    assert shaping_ratio(base, matched) == pytest.approx(ratio, rel=1e-12)
+    louder = scale_shaping(base, base + 1000 * (shaped - base), ratio=ratio)
+    np.testing.assert_allclose(louder, matched, rtol=1e-9, atol=1e-12)  # of a method only the direction is left
+
+
+def test_nothing_to_scale_leaves_the_base():
+    base, zeros = np.array([[1.0, -1.0]]), np.zeros((1, 2))
+    for strength, ratio in ((3.0, None), (1.0, 0.2)):
+        assert (scale_shaping(base, base, strength, ratio) == base).all()  # the shaper changes nothing
+    assert (scale_shaping(zeros, np.ones((1, 2)), ratio=0.2) == zeros).all()  # no RMS to be measured against
+    assert scale_shaping(zeros, np.ones((1, 2)), 3.0).tolist() == [[3.0, 3.0]]
 
 
 VERL = {

@@ -202,6 +202,8 @@ def problem(task, gold, prompt="?", **options):
         (problem("countdown", {"numbers": [1, 2, 3], "target": 2}, nonnegative_only=True), "\\boxed{(1+3)/2}"),
         (problem("countdown", {"numbers": [1, 1], "target": 9}), None),
         (problem("countdown", {"numbers": [1] * 6, "target": 6}), None),  # more than the solver takes
+        (problem("graph_coloring", {"n": 3, "edges": [[0, 2]], "colors": 2}), "\\boxed{001}"),
+        (problem("graph_coloring", {"n": 3, "edges": [[0, 1], [0, 2], [1, 2]], "colors": 2}), None),
         (problem("kk", "Ava is a knight, and Ben is a knave."), "\\boxed{(1) Ava is a knight\n(2) Ben is a knave}"),
         (
             problem("kk", {"roles": {"A": "elf", "B": "orc"}, "role_names": ["elf", "orc"]}, "Under CONCLUSION:"),

@@ -69,7 +69,7 @@ def test_train_and_eval(tmp_path, capsys):
     [
         (
             ["train", "--warm-start", "x.pt", "--out", "{tmp}/run", "--set", "colour=1"],
-            "expected --set FIELD=JSON with a field of TrainConfig",
+            "expected fields of TrainConfig",
         ),
         (["train", "--warm-start", "{tmp}/x.pt", "--out", "{tmp}/run"], "no checkpoint at"),
         (["eval", "--checkpoint", "{tmp}/x.pt", "--out", "{tmp}/g.jsonl"], "no checkpoint at"),

@@ -5,12 +5,19 @@ import pytest
 
 import setpo_envs  # noqa: F401
 from setpo_envs.datasets.countdown import CountdownSettings, countdown_dataset
+from setpo_envs.datasets.graph_coloring import GraphColoringSettings, graph_coloring_dataset
 from setpo_envs.datasets.knights_and_knaves import KnightsAndKnavesSettings, knights_and_knaves_dataset
 from setpo_envs.datasets.procedural import DIFFICULTIES
 
 # task: data set, settings class, what the metadata count, its range for each difficulty
 TASKS = {
     "Countdown": (countdown_dataset, CountdownSettings, "n_numbers", {"easy": {3}, "medium": {4}, "hard": {5}}),
+    "GraphColoring": (
+        graph_coloring_dataset,
+        GraphColoringSettings,
+        "n_vertices",
+        {"easy": {4, 5}, "medium": {6, 7}, "hard": {8, 9}},
+    ),
     "KnightsAndKnaves": (
         knights_and_knaves_dataset,
         KnightsAndKnavesSettings,
@@ -110,7 +117,7 @@ def test_arguments_that_make_no_sense(task):
     dataset, settings_class, _, _ = TASKS[task]
     with pytest.raises(ValueError, match="difficulty None or among easy, medium, hard, got 'extreme'"):
         dataset(difficulty="extreme")
-    key = "max_numbers" if task == "Countdown" else "max_people"
+    key = {"Countdown": "max_numbers", "GraphColoring": "max_vertices"}.get(task, "max_people")
     with pytest.raises(ValueError, match=f"no {key} in the settings, as difficulty='easy' sets it, got 6"):
         dataset(difficulty="easy", settings={key: 6})
     with pytest.raises(ValueError, match="either difficulty or a settings object"):

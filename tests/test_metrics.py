@@ -72,6 +72,8 @@ def test_vendi_equals_the_reference(oracle):
         (lambda: metrics.pass_at_k(4, [0.5], 2), "whole numbers"),
         (lambda: metrics.distinct_at_k([3, 2], 4, 2), "at most n=4"),
         (lambda: metrics.avg_at_k(4, [5]), "at most k"),
+        (lambda: metrics.auc_at_k({}), "at least one k"),
+        (lambda: metrics.auc_at_k({0: 0.1, 2: 0.5}), "at least one k of at least 1"),
         (lambda: metrics.maj_at_k(["a"], []), "as many keys"),
         (lambda: metrics.recovery_rate([3], [2]), "found <= known"),
         (lambda: metrics.cover_at_tau([0.5], 0), "tau"),
@@ -95,6 +97,13 @@ def test_pass_at_k_is_the_integral_of_cover():
     middles = (np.arange(10_000) + 0.5) / 10_000
     integral = np.mean([3 * (1 - t) ** 2 * metrics.cover_at_tau(rates, t) for t in middles])
     assert integral == pytest.approx(np.mean(1 - (1 - rates) ** 3), abs=1e-4)
+
+
+def test_auc_at_k_is_the_area_over_log2_k():
+    assert metrics.auc_at_k({1: 0.2, 2: 0.4, 4: 0.8}) == pytest.approx((0.3 + 0.6) / 2)
+    assert metrics.auc_at_k({8: 1.0, 1: 0.0, 2: 0.5}) == pytest.approx((0.25 + 2 * 0.75) / 3)  # in any order; 2 to 8 is twice as wide
+    assert metrics.auc_at_k({1: 0.3, 6: 0.3}) == pytest.approx(0.3)
+    assert metrics.auc_at_k({4: 0.7}) == 0.7  # one k: its pass@k
 
 
 def test_maj_at_k_expects_over_ties():

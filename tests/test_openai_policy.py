@@ -1,9 +1,11 @@
 """OpenAIPolicy against a local server that misbehaves on purpose. No network but localhost."""
 
+import itertools
 import pickle
 import threading
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -48,6 +50,7 @@ def test_groups_with_tokens(server, api):
     assert part.finish_reasons_NG == samples.finish_reasons_NG[1:] and torch.equal(part.tokens_NGT, samples.tokens_NGT[1:])
     for path, _, body in server.requests:
         assert path == ("/v1/chat/completions" if api == "chat" else "/v1/completions")
+        assert (body["top_k"], body["min_p"], body["repetition_penalty"]) == (0, 0, 1)
         assert body["return_token_ids"] is True and body["logprobs"] == (True if api == "chat" else 0)
 
 
@@ -218,7 +221,7 @@ def test_a_slow_server_runs_into_the_timeout_and_other_prompts_do_not_wait_for_i
     stuck = threading.Event()
     server.script.append(stuck)
     try:
-        samples = generate(make(server, timeout=0.2), ["a", "b", "c"])
+        samples = generate(make(server, timeout=1), ["a", "b", "c"])
     finally:
         stuck.set()
     assert texts(samples) == texts(generate(make(server), ["a", "b", "c"]))
@@ -234,17 +237,27 @@ def test_a_reply_that_drips_ends_at_the_timeout(server, monkeypatch):
             if stopped.wait(0.01):
                 return
 
-    stopped = threading.Event()
+    stopped, ticks = threading.Event(), itertools.count(step=100)
     monkeypatch.setattr(server, "act", drip)
-    with pytest.raises(ConnectionError, match="did not end within 0.1 s"):
-        generate(make(server, timeout=0.1, patience=0.01), ["a"])
+    # a clock that goes on by 100 s whenever it is read: no byte is late, only the whole
+    monkeypatch.setattr("setpo_envs.json_http.time", SimpleNamespace(monotonic=lambda: next(ticks), sleep=lambda seconds: None))
+    with pytest.raises(ConnectionError, match="after 2 tries, the last with TimeoutError: the reply did not end within 550 s"):
+        generate(make(server, timeout=550, patience=150), ["a"])
     stopped.set()
 
 
 def test_no_more_requests_at_a_time_than_allowed(server):
     gates = [threading.Event() for _ in range(3)]
     server.script += gates
-    opener = threading.Timer(0.2, lambda: [gate.set() for gate in gates])
+
+    def open_gates():  # once all that may be under way are, and a while later
+        while server.busy < 3:
+            time.sleep(0.01)
+        threading.Event().wait(0.1)
+        for gate in gates:
+            gate.set()
+
+    opener = threading.Thread(target=open_gates)
     opener.start()
     generate(make(server, concurrency=3), [str(i) for i in range(9)])
     opener.join()

@@ -70,7 +70,7 @@ def test_setpo_commands_run(tmp_path, monkeypatch, capsys):
     small["train"] = ["--set", "steps=1", "--set", "group_size=4", "--set", "prompts_per_step=2"]
     small["eval"] = ["--n", "4"]
     lines = commands("setpo ")
-    expected = {"demo", "study", "envs", "show", "report", "warm-start", "train", "eval", "rescore", "verify"}
+    expected = {"bench", "demo", "study", "envs", "show", "report", "warm-start", "train", "eval", "rescore", "verify"}
     assert {shlex.split(line)[1] for line in lines} == expected
     answer = {"id": 1, "task": "math", "gold": "1/2", "completion": "\\boxed{0.5}"}
     (tmp_path / "answers.jsonl").write_text(json.dumps(answer) + "\n", encoding="utf-8")

@@ -1,40 +1,24 @@
 """The report's page in a real browser: choosing, sorting and keys work, hostile completions stay text, the console is silent."""
 
-import os
-import shutil
-
 import pytest
 from report_folder import HOSTILE, make_folder
 
 pytest.importorskip("matplotlib", reason="the report needs matplotlib (the 'report' extra)")
 pytest.importorskip("selenium", reason="needs selenium (the 'dev' extra)")
 
-from selenium import webdriver
+from chromium import needs_chromium, start_chromium
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from setpo_agents.report import write_report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver (Debian: apt install chromium chromium-driver)"
-)
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    flags = ["headless=new", "disable-gpu", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"]
-    flags += [f"user-data-dir={tmp_path_factory.mktemp('profile')}", "window-size=1200,1000"]
-    if os.getuid() == 0:
-        flags.append("no-sandbox")  # Chromium's sandbox refuses to run as root, as in containers
-    for flag in flags:
-        options.add_argument("--" + flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = start_chromium(tmp_path_factory.mktemp("profile"))
     yield driver
     driver.quit()
 

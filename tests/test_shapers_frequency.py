@@ -10,6 +10,7 @@ import pytest
 from group_factory import make_groups
 
 from setpo_agents.advantages import BASE_ADVANTAGES, combine, dr_grpo, grpo
+from setpo_envs.metrics import semantic_entropy
 from setpo_envs.shapers import apply_shaper, make_shaper, registry, setpo_credits
 from setpo_envs.shapers.exploration import batch_exploration_credits, ucb_credits
 from setpo_envs.shapers.frequency import (
@@ -20,6 +21,7 @@ from setpo_envs.shapers.frequency import (
     outcome_counts,
     poly_epo_advantages,
     rarity_weights,
+    seed_weights,
 )
 from setpo_envs.shapers.setpo import equality_kernel
 from setpo_verifiers import Status
@@ -27,7 +29,7 @@ from setpo_verifiers import Status
 LABELS = np.array([[0, 0, 0, 1, 2, 3]])
 RIGHT = np.array([[1, 1, 1, 1, 0, 0]], bool)
 RNG = np.random.default_rng(0)
-FREQUENCY = ["gapo", "ips", "rarity_aware", "edas", "madrl", "poly_epo", "batch_exploration", "ucb_exploration"]
+FREQUENCY = ["gapo", "ips", "rarity_aware", "edas", "seed_grpo", "madrl", "poly_epo", "batch_exploration", "ucb_exploration"]
 
 
 def groups_of(labels, right, status=None, n_modes=None):
@@ -92,6 +94,23 @@ def test_methods_declare_the_advantage_they_are_made_for():
             groups = shaped(name, groups_of(LABELS.tolist(), RIGHT))
             assert groups.weights.any() == (base is not None), name
             assert hasattr(factory, "credit_coefficient") == (base is None), name
+
+
+def test_seed_grpo_scales_a_group_by_how_much_its_answers_disagree():
+    np.testing.assert_allclose(semantic_entropy(np.array([3, 1, 1, 1])), 1.242453, atol=5e-7)  # of LABELS
+    np.testing.assert_allclose(seed_weights(LABELS)[0], [1 / (1 + 0.04 * 1.242453 / np.log(6))] * 6, atol=1e-8)
+    np.testing.assert_allclose(seed_weights(LABELS)[0, 0], 0.973012, atol=5e-7)
+    assert (seed_weights(np.zeros((1, 5), int)) == 1).all() and (seed_weights(np.zeros((1, 1), int)) == 1).all()  # they agree
+    np.testing.assert_allclose(seed_weights([[0, 1, 2, 3]], strength=1.0), 0.5)  # the largest entropy there is
+    np.testing.assert_allclose(seed_weights([[-1, -1, 0, 0]], strength=1.0), 2 / 3)  # those without a mode are one outcome: ln 2 / ln 4
+    without = seed_weights([[0, 1, 2, 3]], [[True, True, False, False]], strength=1.0)
+    np.testing.assert_allclose(without, [[0.5, 0.5, 1, 1]])  # no verdict: in no count, and left alone
+    rng = np.random.default_rng(4)
+    for labels in rng.integers(-1, 4, (50, 1, 7)):
+        expected = semantic_entropy(np.unique(labels, return_counts=True)[1])
+        np.testing.assert_allclose(1 / seed_weights(labels, strength=2.0) - 1, 2 * expected / np.log(7), atol=1e-12)
+    scaled = advantages("seed_grpo", groups_of(LABELS.tolist(), RIGHT))
+    np.testing.assert_allclose(scaled, 0.973012 * BASE_ADVANTAGES["grpo"](RIGHT.astype(float)), atol=1e-6)
 
 
 # --- one family ---
@@ -259,6 +278,7 @@ def test_mixed_outcomes_in_all_right_and_all_wrong_groups():
         "ips": (1, 0),
         "rarity_aware": (0, 0),
         "edas": (0, 0),
+        "seed_grpo": (0, 0),
         "madrl": (1, 1),
         "poly_epo": (1, 0),
         "batch_exploration": (1, 1),
@@ -292,6 +312,7 @@ def test_order_of_members_does_not_matter(name):
         ("ips", {"floor": 2}, "floor between 0 and 1"),
         ("rarity_aware", {"power": -1}, "power of at least 0"),
         ("edas", {"kappa": 1}, "kappa > 1"),
+        ("seed_grpo", {"strength": -0.1}, "strength of at least 0"),
         ("poly_epo", {"k": 0}, "integer of at least 1, got 0"),
         ("ucb_exploration", {"variant": "con"}, "choose one of ucb, mean, constant"),
     ],

@@ -169,6 +169,25 @@ def test_credit_changes_the_weights_and_a_zero_coefficient_does_not(start, tmp_p
     assert not torch.equal(weights(tmp_path / "with")["head.weight"], weights(tmp_path / "zero")["head.weight"])
 
 
+@pytest.mark.parametrize("shaper, coefficient", [("setpo", 0.5), ("madrl", 1.0), ("gapo", 0.0)])
+def test_a_matched_ratio_is_what_is_logged(start, tmp_path, shaper, coefficient):
+    """For what adds credit, what replaces the advantage and what shapes rewards."""
+    fields = {"steps": 3, "shaper": shaper, "shaper_kwargs": {}, "credit_coefficient": coefficient}
+    Trainer(config(start, **fields), tmp_path / "own").run()
+    Trainer(config(start, **fields, match_shaping_ratio=0.2), tmp_path / "matched").run()
+    own, matched = ([line["shaping_ratio"] for line in metrics(tmp_path / name)] for name in ("own", "matched"))
+    assert all(ratio != pytest.approx(0.2, rel=1e-3) for ratio in own) and matched == pytest.approx([0.2] * 3, rel=1e-12)
+
+
+def test_strength_is_a_factor_on_the_coefficient_and_one_changes_nothing(start, tmp_path):
+    fields = {"steps": 2, "credit_coefficient": 0.5}
+    for name, settings in (("one", {"shaping_strength": 1.0}), ("plain", {}), ("half", {"shaping_strength": 0.5})):
+        Trainer(config(start, **fields, **settings), tmp_path / name).run()
+    assert_same_weights(weights(tmp_path / "one"), weights(tmp_path / "plain"))
+    plain, half = (metrics(tmp_path / name)[0]["shaping_ratio"] for name in ("plain", "half"))
+    assert half == pytest.approx(plain / 2) and plain > 0
+
+
 def test_another_configuration_is_refused_before_any_work(start, tmp_path):
     Trainer(config(start), tmp_path).run(until=2)
     before = (tmp_path / "metrics.jsonl").read_bytes()
@@ -188,6 +207,9 @@ def test_another_configuration_is_refused_before_any_work(start, tmp_path):
         ({"minibatches": 0}, "minibatches to be an integer of at least 1, got 0"),
         ({"steps": "abc"}, "steps to be an integer"),
         ({"clip": 0.2}, "clip to be None or a pair"),
+        ({"shaping_strength": -1.0}, "shaping_strength to be a number of at least 0"),
+        ({"match_shaping_ratio": -0.1}, "match_shaping_ratio to be None, or a number of at least 0"),
+        ({"shaper": None, "shaper_kwargs": {}, "credit_coefficient": 0.0, "match_shaping_ratio": 0.2}, "beside a shaper"),
         ({"shaper": None, "shaper_kwargs": {}}, "expected a shaper beside credit_coefficient"),
         ({"warm_start": "/nowhere.pt"}, "no checkpoint at /nowhere.pt"),
     ],

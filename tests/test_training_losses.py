@@ -5,21 +5,27 @@ import math
 
 import pytest
 import torch
-from tiny_run import config, make_warm_start
+from tiny_run import POLICY, SPACE, config, dataset
 
 from setpo_agents import checkpoint
 from setpo_agents.losses import LOSSES
 from setpo_agents.regularizers import Regularizer, register, registry
+from setpo_agents.regularizers import base as registered
 from setpo_agents.trainer import Trainer
+from setpo_agents.warm_start import WarmStartConfig, warm_start
 
-PLAIN = {"shaper": None, "shaper_kwargs": {}, "credit_coefficient": 0.0, "loss_length": 13}
-SMALL = {**PLAIN, "steps": 2, "prompts_per_step": 4, "group_size": 8, "base_advantage": "dr_grpo"}
+# Two numbers from 1 to 3: soon learned well enough that groups hold right and wrong completions, several of each.
+EASY = {**SPACE, "settings": {**SPACE["settings"], "min_numbers": 2, "max_numbers": 2, "number_range": [1, 3]}}
+PLAIN = {"env_kwargs": EASY, "shaper": None, "shaper_kwargs": {}, "credit_coefficient": 0.0, "loss_length": 13}
+SMALL = {**PLAIN, "steps": 2, "prompts_per_step": 4, "group_size": 16, "base_advantage": "dr_grpo", "weight_decay": 0.0}
 OPTIONS = {"clip_cov": {"share": 0.2, "low": 0.0}, "kl_cov": {"share": 0.2}, "kl": {"coefficient": 1.0}, "dph_rl": {"coefficient": 1.0}}
 
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory):
-    return make_warm_start(tmp_path_factory.mktemp("warm") / "start.pt")
+    path = tmp_path_factory.mktemp("warm") / "start.pt"
+    warm_start(dataset(**EASY), WarmStartConfig(steps=100, problems_per_step=8, learning_rate=1e-2), path, policy_config=POLICY)
+    return path
 
 
 def train(start, folder, **fields):
@@ -39,6 +45,7 @@ def test_every_loss_trains_with_every_regularizer(start, tmp_path, algorithm):
     before = checkpoint.load(start)["policy"]
     plain, lines = train(start, tmp_path / "plain", algorithm=algorithm, **SMALL)
     assert not same(plain, before) and len(lines) == 2 and "regularizers" not in lines[0]
+    assert lines[0]["mixed"] > 0
     for name in registry():
         weights, lines = train(start, tmp_path / name, algorithm=algorithm, regularizers={name: OPTIONS.get(name, {})}, **SMALL)
         assert not same(weights, plain), f"{name} did nothing"
@@ -83,9 +90,7 @@ def test_a_regularizer_of_ones_own_trains(start, tmp_path):
     try:
         _, lines = train(start, tmp_path / "run", **SMALL, regularizers={"test_doubled": {}})
     finally:
-        from setpo_agents.regularizers import base
-
-        del base._REGULARIZERS["test_doubled"]
+        del registered._REGULARIZERS["test_doubled"]
     assert lines[0]["regularizers"]["test_doubled"] > 0
 
 

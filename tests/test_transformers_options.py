@@ -33,7 +33,7 @@ def adapted(**options):
     policy = make(lora=LORA, **options)
     with torch.no_grad():
         for i, weight in enumerate(policy.parameters()):
-            weight.copy_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(i)) * 0.3)
+            weight.copy_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(i)) * 0.15)
     return policy
 
 
@@ -43,7 +43,7 @@ def test_without_its_adapters_a_policy_is_its_base(tied):
     samples = sample(policy)
     expected, _ = base.log_probs(samples)
     ours, _ = policy.log_probs(samples)
-    torch.testing.assert_close(ours, samples.log_probs_NGT, atol=1e-5, rtol=0)
+    torch.testing.assert_close(ours, samples.log_probs_NGT, atol=2e-5, rtol=0)
     assert (ours - expected).abs().max() > 0.1
     with policy.reference() as reference, torch.no_grad():
         torch.testing.assert_close(reference.log_probs(samples)[0], expected, atol=1e-6, rtol=0)
@@ -107,7 +107,7 @@ def test_merged_adapters_are_a_plain_model(tied, tmp_path):
     for merged in (policy.merged_state_dict(), TransformersPolicy.from_pretrained(tmp_path).state_dict()):
         assert merged.keys() == plain.state_dict().keys()
         plain.load_state_dict(merged)
-        torch.testing.assert_close(plain.log_probs(samples)[0], policy.log_probs(samples)[0], atol=2e-5, rtol=0)
+        torch.testing.assert_close(plain.log_probs(samples)[0], policy.log_probs(samples)[0], atol=5e-5, rtol=0)
     assert fingerprint(policy.state_dict()) == fingerprint(before)
 
 

@@ -44,9 +44,10 @@ def naive(model, samples, temperature=1.0):
     return log_probs, entropies
 
 
-@pytest.mark.parametrize("dtype, atol", [(torch.float32, 1e-5), (torch.float64, 1e-10)])
+# transformers' norms compute in float32 whatever the weights are, which their gradient shows
+@pytest.mark.parametrize("dtype, atol, atol_gradient", [(torch.float32, 1e-5, 2e-4), (torch.float64, 1e-10, 1e-6)])
 @pytest.mark.parametrize("kind, tied", KINDS)
-def test_scores_and_gradient_are_those_of_one_sequence_at_a_time(kind, tied, dtype, atol):
+def test_scores_and_gradient_are_those_of_one_sequence_at_a_time(kind, tied, dtype, atol, atol_gradient):
     policy, plain = make(kind, tied, dtype), make_model(kind, tied, dtype)
     samples = sample(policy, temperature=1.3)
     assert samples.mask_NGT.sum(-1).unique().numel() > 3, "expected completions of several lengths"
@@ -59,7 +60,7 @@ def test_scores_and_gradient_are_those_of_one_sequence_at_a_time(kind, tied, dty
     for name, weight in policy.model.named_parameters():
         scale = expected[name].grad.abs().max()
         assert scale > 0
-        torch.testing.assert_close(weight.grad / scale, expected[name].grad / scale, atol=20 * atol, rtol=0)
+        torch.testing.assert_close(weight.grad / scale, expected[name].grad / scale, atol=atol_gradient, rtol=0)
 
 
 @pytest.mark.parametrize("kind, tied", KINDS)

@@ -11,53 +11,23 @@ import urllib.error
 import urllib.request
 
 import pytest
+from character_model import WORDS, import_vllm, make_model
 
-os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
-pytest.importorskip("vllm", reason="vllm is not installed: scripts/test-vllm.sh makes an environment for it")
+import_vllm()
 
-import tokenizers  # noqa: E402
 import torch  # noqa: E402
-import transformers  # noqa: E402
 
 from setpo_agents.policies.base import Sampling  # noqa: E402
 from setpo_agents.policies.engine import TextSamples  # noqa: E402
 from setpo_agents.policies.openai import OpenAIPolicy  # noqa: E402
+from setpo_agents.policies.text import Text  # noqa: E402
 from setpo_agents.policies.vllm import VLLMPolicy  # noqa: E402
 from setpo_agents.policies.vllm_server import VLLMServerPolicy  # noqa: E402
 from setpo_agents.policies.vllm_worker import EXTENSION  # noqa: E402
 
-CHARACTERS = [*"0123456789+-*/()=,> "]
-WORDS = ["<eos>", "<pad>", *CHARACTERS]
 PROMPTS = ["1,2,3=06>", "7+", "4,4,8,9=24>"]
 PATIENT = {"timeout": 3000, "patience": 3000}  # seconds: on a busy machine vLLM starts many times slower
 SHARED = {"dtype": "float32", "max_model_len": 128, "enforce_eager": True, "max_num_seqs": 32}
-
-
-def make_model(folder, *, tied, seed=0):
-    """A random two-layer Qwen2 of 22 characters with heads of 32, the smallest that vLLM's CPU attention takes."""
-    torch.manual_seed(seed)
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<pad>"))
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
-    words.decoder = tokenizers.decoders.Fuse()
-    template = "{% for m in messages %}({{ m['content'] }}){% endfor %}="
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>", eos_token="<eos>", chat_template=template)
-    tokenizer.save_pretrained(folder)
-    config = transformers.Qwen2Config(
-        vocab_size=len(WORDS),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        max_position_embeddings=128,
-        tie_word_embeddings=tied,
-        eos_token_id=0,
-        pad_token_id=1,
-        initializer_range=0.3,  # wide, so that stale weights show
-    )
-    model = transformers.Qwen2ForCausalLM(config).eval()
-    model.save_pretrained(folder)
-    return model
 
 
 def reference_log_probs(model, samples, sampling):
@@ -145,8 +115,8 @@ def test_stop_texts_limits_and_prompts_that_do_not_fit(policy):
     assert stopped.any() and difference(model, samples) < 1e-4  # the token that ended it counts as sampled
     short = policy.generate(PROMPTS, 2, Sampling(max_new_tokens=1), generator())
     assert short.tokens_NGT.shape == (3, 2, 1)
-    for prompt in ("", "1" * 128):
-        with pytest.raises(ValueError, match="expected a prompt of 1 to 127 tokens"):
+    for prompt, message in (("", "at least one token in every prompt"), ("1" * 128, "prompts of at most 127 tokens, got 128")):
+        with pytest.raises(ValueError, match=message):
             policy.generate(["1", prompt], 2, Sampling(), generator())
 
 
@@ -216,13 +186,12 @@ def test_sleep_between_sampling_and_weights(policy, level):
     assert policy.generate(PROMPTS, 2, Sampling(), generator()).completions_NG == before.completions_NG
 
 
-def test_chat_template(policy):
-    policy, _ = policy
-    policy.chat, policy.system_prompt = True, "1"
-    try:
-        assert policy.tokenizer.decode(policy.encode("2+3")) == "(1)(2+3)="
-    finally:
-        policy.chat, policy.system_prompt = False, None
+def test_chat_template(policy, monkeypatch):
+    policy, model = policy
+    text = Text(policy.text.tokenizer, [0], system_prompt="1")
+    monkeypatch.setattr(policy, "text", text)
+    samples = policy.generate(["2+3"], 2, Sampling(), generator())
+    assert "".join(WORDS[id] for id in samples.prompt_NP[0]) == "(1)(2+3)=" and difference(model, samples) < 1e-4
 
 
 # --- the server ---

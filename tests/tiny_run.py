@@ -25,8 +25,8 @@ POLICY = TinyConfig(d_model=32, n_layers=1, n_heads=2)
 SETPO = {"embedder": "expression", "members": "well_formed", "scale": "zscore", "malformed": "min_minus_one"}
 
 
-def dataset(split: str = "train"):
-    return gym.make("setpo/Countdown-v0", split=split, shaper=None, **SPACE).unwrapped.dataset
+def dataset(split: str = "train", **space):
+    return gym.make("setpo/Countdown-v0", split=split, shaper=None, **(space or SPACE)).unwrapped.dataset
 
 
 def make_warm_start(path: Path, steps: int = 150) -> Path:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import countdown, knights_and_knaves
+from . import countdown, graph_coloring, knights_and_knaves
 from .expressions import ExpressionError, literals, mode_key, parse, values
 from .extract import locate
 from .format import verify_format
@@ -34,6 +34,8 @@ def explain(task: str, completion: str, gold: Any, *, mode: str = "lenient", **o
         yield "answer", _short(verdict.answer)
         if verifier is countdown.verify_countdown:
             yield from _countdown(verdict.answer, countdown.parse_gold(gold))
+        elif verifier is graph_coloring.verify_graph_coloring:
+            yield from _colors(verdict.answer, graph_coloring.parse_graph(gold))
         elif verifier is knights_and_knaves.verify_knights_and_knaves:
             yield from _roles(verdict, knights_and_knaves.parse_roles(gold))
     if verdict.mode_key is not None:
@@ -73,6 +75,9 @@ def _gold(task: str, gold: Any) -> Iterator[tuple[str, str]]:
     if verifier is countdown.verify_countdown:
         problem = countdown.parse_gold(gold)
         yield "gold", f"reach {problem.target} with {', '.join(map(str, problem.numbers))}, each once"
+    elif verifier is graph_coloring.verify_graph_coloring:
+        graph = graph_coloring.parse_graph(gold)
+        yield "gold", f"{graph.n} vertices in {graph.colors} colours, the edges {_edges(graph.edges)}"
     elif verifier is knights_and_knaves.verify_knights_and_knaves:
         yield "gold", ", ".join(f"{name} is {role}" for name, role in knights_and_knaves.parse_roles(gold).roles)
     else:
@@ -98,6 +103,21 @@ def _countdown(answer: str, problem: countdown.CountdownGold) -> Iterator[tuple[
     except ZeroDivisionError:
         yield "value", "none: it divides by zero"
     yield "normal form", mode_key(text)
+
+
+def _colors(answer: str, graph: graph_coloring.GraphColoringGold) -> Iterator[tuple[str, str]]:
+    colors = graph_coloring.read_colors(answer)
+    if colors is None:
+        yield "colours", "none: not a list of digits or of capital letters"
+        return
+    yield "colours", f"{len(colors)} for {graph.n} vertices: {', '.join(f'{vertex} has {color}' for vertex, color in enumerate(colors))}"
+    if len(colors) == graph.n:
+        same = [(u, v) for u, v in graph.edges if colors[u] == colors[v]]
+        yield "edges", f"of one colour: {_edges(same)}" if same else "all of them join two colours"
+
+
+def _edges(edges: Sequence[tuple[int, int]]) -> str:
+    return ", ".join(f"{u}-{v}" for u, v in edges) or "none"
 
 
 def _roles(verdict: Verdict, puzzle: knights_and_knaves.KnightsAndKnavesGold) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,8 @@ class EngineSamples(Samples):
     weight_version: int = 0
 
     def __getitem__(self, rows: Any) -> EngineSamples:
-        return EngineSamples(**vars(super().__getitem__(rows)), **_picked(self, rows), weight_version=self.weight_version)
+        fields: dict[str, Any] = vars(super().__getitem__(rows))
+        return EngineSamples(**fields, finish_reasons_NG=_picked(self.finish_reasons_NG, rows), weight_version=self.weight_version)
 
 
 class TextSamples(Samples):
@@ -60,16 +61,14 @@ class TextSamples(Samples):
         raise AttributeError(name)
 
     def __getitem__(self, rows: Any) -> TextSamples:
-        indices = torch.arange(len(self.completions_NG))[rows].tolist()
-        return TextSamples([self.completions_NG[i] for i in indices], **_picked(self, rows), reason=self.reason)
+        return TextSamples(_picked(self.completions_NG, rows), _picked(self.finish_reasons_NG, rows), self.reason)
 
     def __repr__(self) -> str:
         return f"TextSamples({len(self.completions_NG)} groups, reason={self.reason!r})"
 
 
-def _picked(samples: Any, rows: Any) -> dict[str, list[list[str]]]:
-    indices = torch.arange(len(samples.finish_reasons_NG))[rows].tolist()
-    return {"finish_reasons_NG": [samples.finish_reasons_NG[i] for i in indices]}
+def _picked(groups: list[list[Any]], rows: Any) -> list[list[Any]]:
+    return [groups[i] for i in torch.arange(len(groups))[rows].tolist()]
 
 
 def text_samples(groups: Sequence[Sequence[Drawn]], reason: str) -> TextSamples:

@@ -177,7 +177,9 @@ class OpenAIPolicy:
             "stop": list(sampling.stop) or None,
         }
         if self.log_probs:
-            body |= {"logprobs": True if chat else 0, "return_token_ids": True}
+            # vLLM would take what is not said from the model's generation_config.json
+            explicit = {"top_k": sampling.top_k, "min_p": 0.0, "repetition_penalty": 1.0}
+            body |= {"logprobs": True if chat else 0, "return_token_ids": True, **explicit}
         return {name: value for name, value in (body | dict(self.extra)).items() if value is not None}
 
     def _ask(self, body: dict[str, Any], count: int) -> tuple[Sequence[int] | None, list[Drawn]]:
@@ -243,7 +245,8 @@ def in_threads(work: Callable[[Any], None], items: Sequence[Any], threads: int) 
 
     The threads are daemons: an interrupt is not held up by replies that are being waited for.
     """
-    rest, failures = iter(items), []
+    rest = iter(items)
+    failures: list[Any] = []
     lock = threading.Lock()
 
     def worker() -> None:

@@ -62,8 +62,10 @@ class TransformersPolicy:
         gradient_checkpointing: bool = False,
         seed: int = 0,
     ) -> None:
-        self.model, self.adapters, self.base_fingerprint = model, None, ""
-        self.limit = Sampling(max_new_tokens=max_new_tokens).max_new_tokens
+        self.adapters: Any = None
+        self.model, self.base_fingerprint = model, ""
+        Sampling(max_new_tokens=max_new_tokens)  # raises ValueError for what is not a limit
+        self.limit = max_new_tokens
         self.text = Text(tokenizer, _end_ids(model, tokenizer), chat, system_prompt)
         if set(getattr(model.config, "layer_types", None) or ["full_attention"]) != {"full_attention"}:
             raise ValueError(f"expected full attention in every layer, as in Llama or Qwen2, got layers {set(model.config.layer_types)}")
@@ -105,7 +107,7 @@ class TransformersPolicy:
             raise ValueError(f"expected a floating-point dtype such as 'float32' or 'bfloat16', got {dtype!r}")
         gguf = {} if gguf_file is None else {"gguf_file": gguf_file}
         tokenizer = AutoTokenizer.from_pretrained(name_or_path, **gguf)
-        model = AutoModelForCausalLM.from_pretrained(name_or_path, dtype=dtype, **gguf)
+        model: Any = AutoModelForCausalLM.from_pretrained(name_or_path, dtype=dtype, **gguf)
         if gguf:  # such a model counts as quantised, which its weights are no more, and could not be saved
             model = _plain_copy(model)
         return cls(model.to(device), tokenizer, **options)
@@ -191,7 +193,7 @@ class TransformersPolicy:
     def generate(self, prompts: Sequence[str], n: int, sampling: Sampling, generator: torch.Generator) -> Samples:
         """Sample ``n`` completions of every prompt; a completion depends on its own random numbers alone, one for each token."""
         prompt_NP, prompt_mask_NP = (x.to(self.model.device) for x in self.text.encode(prompts))
-        T = sampling.max_new_tokens or self.limit or 0
+        T = sampling.max_new_tokens or self.limit
         room = getattr(self.model.config, "max_position_embeddings", None)
         if room is not None and prompt_NP.shape[1] + T > room:
             raise ValueError(
@@ -282,7 +284,7 @@ class TransformersPolicy:
         from peft import LoraConfig, get_peft_model
 
         self.base_fingerprint = fingerprint(self.model.state_dict())
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(devices=[self.model.device] if self.model.device.type == "cuda" else []):
             torch.manual_seed(seed)
             self.adapters = get_peft_model(self.model, LoraConfig(task_type="CAUSAL_LM", **lora))
 

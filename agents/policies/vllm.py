@@ -14,10 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpo_envs.prompts import messages
-
 from .base import Sampling
 from .engine import Drawn, EngineSamples, engine_samples, seeds_of
+from .text import Text
 from .vllm_worker import EXTENSION
 
 
@@ -28,8 +27,7 @@ class VLLMPolicy:
 
     Args:
         model: Hub name or folder of a transformers model with its tokenizer.
-        chat: Whether a prompt is put through the tokenizer's chat template, or stands as it is; None does so where there is a template.
-        system_prompt: The message before it, in a chat.
+        chat, system_prompt: How prompts are put to the model, see :class:`setpo_agents.policies.text.Text`.
         max_new_tokens: Limit where ``Sampling`` names none.
         engine: Further arguments of ``vllm.LLM``, such as ``{"gpu_memory_utilization": 0.4, "enable_sleep_mode": True}``.
 
@@ -44,11 +42,9 @@ class VLLMPolicy:
             import vllm
         except ImportError as error:
             raise ImportError(f"VLLMPolicy needs vLLM in an environment of its own, see docs/policies.md: {error}") from error
-        if system_prompt is not None and chat is False:
-            raise ValueError("expected a chat for system_prompt, got chat=False: put it before the prompts' own text")
         if max_new_tokens < 1:
             raise ValueError(f"expected max_new_tokens of at least 1, got {max_new_tokens}")
-        self.system_prompt, self.max_new_tokens = system_prompt, max_new_tokens
+        self.max_new_tokens = max_new_tokens
         self.weight_version = 0
         self._asleep: set[str] = set()
         self._discarded = False
@@ -56,11 +52,8 @@ class VLLMPolicy:
         if overridden := sorted(fixed.keys() & engine.keys()):
             raise ValueError(f"expected no engine argument {overridden[0]}: the policy depends on {fixed[overridden[0]]!r}")
         self.llm = vllm.LLM(model, **{"enable_prefix_caching": True, **engine, **fixed})
-        self.tokenizer = self.llm.get_tokenizer()
-        template = getattr(self.tokenizer, "chat_template", None)
-        self.chat = bool(template) if chat is None else chat
-        if (self.chat or system_prompt is not None) and not template:
-            raise ValueError(f"expected a tokenizer with a chat template for chat=True or a system_prompt, got one without in {model!r}")
+        tokenizer = self.llm.get_tokenizer()
+        self.text = Text(tokenizer, [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id], chat, system_prompt)
         config = self.llm.llm_engine.vllm_config
         self.model, self.max_model_len = model, config.model_config.max_model_len
         # tensors reach a worker of another process only as lists
@@ -79,7 +72,12 @@ class VLLMPolicy:
             raise ValueError(f"expected n of at least 1, got {n}")
         if self._discarded:
             raise RuntimeError("the engine slept at level 2, which discards the weights: call update_weights before generate")
-        ids = [self.encode(prompt) for prompt in prompts]
+        ids = [row[mask].tolist() for row, mask in zip(*self.text.encode(prompts))]
+        if long := [i for i, row in enumerate(ids) if len(row) >= self.max_model_len]:
+            raise ValueError(
+                f"expected prompts of at most {self.max_model_len - 1} tokens, got {len(ids[long[0]])} in {prompts[long[0]]!r:.80}: "
+                "raise max_model_len or shorten the prompts"
+            )
         self.wake_up()
         params = [
             SamplingParams(
@@ -94,20 +92,9 @@ class VLLMPolicy:
             )
             for seed in seeds_of(generator, len(prompts))
         ]
-        outputs = self.llm.generate([{"prompt_token_ids": each} for each in ids], params, use_tqdm=False) if ids else []
+        outputs = self.llm.generate([{"prompt_token_ids": each} for each in ids], params, use_tqdm=False)
         groups = [[_drawn(out) for out in sorted(output.outputs, key=lambda out: out.index)] for output in outputs]
         return engine_samples(ids, groups, self.weight_version)
-
-    def encode(self, prompt: str) -> list[int]:
-        """Token ids of a prompt as the engine is given it."""
-        if self.chat:
-            chat = messages(prompt, self.system_prompt)
-            ids = self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=True, return_dict=False)
-        else:
-            ids = self.tokenizer.encode(prompt)
-        if not 0 < len(ids) < self.max_model_len:
-            raise ValueError(f"expected a prompt of 1 to {self.max_model_len - 1} tokens, got {len(ids)} of {prompt[:80]!r}")
-        return ids
 
     def update_weights(self, state: Mapping[str, Tensor]) -> None:
         """Sample from now on with these weights, named and shaped as in the transformers model's ``state_dict()``.
@@ -150,8 +137,8 @@ class VLLMPolicy:
 
     def describe(self) -> dict[str, Any]:
         """What the completions depend on, for records."""
-        names = ("model", "chat", "system_prompt", "max_new_tokens")
-        return {"policy": type(self).__name__, **{name: getattr(self, name) for name in names}}
+        form = {"chat": self.text.chat, "system_prompt": self.text.system_prompt}
+        return {"policy": type(self).__name__, "model": self.model, **form, "max_new_tokens": self.max_new_tokens}
 
 
 def save_weights(state: Mapping[str, Tensor], path: Path) -> Path:

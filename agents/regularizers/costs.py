@@ -71,7 +71,7 @@ class KLCov(Regularizer):
 
     Args:
         coefficient: 1 in the paper.
-        share: 2e-3 (7B) or 2e-4 (32B) in the paper.
+        share: 2e-3 (7B) or 2e-4 (32B) in the paper. (Its code takes percent, and no more percent than there are tokens.)
     """
 
     coefficient: float = 1.0

@@ -4,7 +4,7 @@ from .base import Shaper, ShaperWrapper, Shaping, apply_shaper, make_shaper, reg
 from .composition import Composed
 from .controls import MeanMatched, RandomPartition, Shuffled
 from .exploration import BatchExploration, UCBExploration
-from .frequency import EDAS, GAPO, IPS, MaDRL, PolyEPO, RarityAware
+from .frequency import EDAS, GAPO, IPS, SEEDGRPO, MaDRL, PolyEPO, RarityAware
 from .from_file import load_shaper_file
 from .length import Overlong
 from .passk import PKPO, PassKTraining
@@ -31,6 +31,7 @@ __all__ = [
     "PolyEPO",
     "RandomPartition",
     "RarityAware",
+    "SEEDGRPO",
     "SetPO",
     "Shaper",
     "ShaperWrapper",

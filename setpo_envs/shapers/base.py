@@ -10,7 +10,6 @@ registered with a decorator; its options are the fields of a dataclass (or the p
         "Credit = 1 / size of the completion's mode in its group."
 
         power: float = 1.0
-        min_group_size = 2
 
         def __call__(self, groups, rng):
             same_NGG = groups.modes[:, :, None] == groups.modes[:, None, :]

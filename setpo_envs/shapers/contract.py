@@ -19,7 +19,7 @@ from ..completion import Completion
 from ..group import Groups
 from .base import resolve_shaper
 from .sample_groups import Member, completion, groups_of, odd_rows, sample_rows
-from .shaping import Shaper, Shaping, completed
+from .shaping import FullShaping, Shaper, Shaping, completed
 
 _ID = "setpo/Countdown-v0"
 _SEED = 7
@@ -87,7 +87,7 @@ class _Check:
         shown = "" if group is None else f"; the group: {_described(group)}"
         return ValueError(f"{prop} is broken by {self.shaper!r}: {found}{shown}")
 
-    def shaped(self, prop: str, groups: Groups, shaper: Any = None, seed: int = _SEED) -> Shaping:
+    def shaped(self, prop: str, groups: Groups, shaper: Any = None, seed: int = _SEED) -> FullShaping:
         """What a fresh copy (or ``shaper``) says, with neutral values filled in; any exception breaks ``prop``."""
         asked = deepcopy(self.shaper) if shaper is None else shaper
         try:
@@ -158,7 +158,7 @@ class _Check:
         together = self.shaped(prop, groups_of(list(rows.values()), list(rows)))
         for n, (name, row) in enumerate(rows.items()):
             alone = self.shaped(prop, groups_of([row], [name]))
-            among = Shaping(**{each.name: getattr(together, each.name)[n : n + 1] for each in fields(Shaping)})
+            among = FullShaping(**{each.name: getattr(together, each.name)[n : n + 1] for each in fields(Shaping)})
             if found := _difference(alone, among):
                 raise self.broken(prop, f"alone and among others it got {found[1]}", row)
 
@@ -167,7 +167,6 @@ class _Check:
         for size in sorted({1, 2, 3, least}):
             rows = sample_rows(size)
             defined_N = self.shaped(prop, groups_of(list(rows.values()), list(rows))).defined
-            assert defined_N is not None
             if size < least and defined_N.any():
                 raise self.broken(prop, f"it is {least}, but a group of {size} is defined", list(rows.values())[int(defined_N.argmax())])
             if size >= least and not defined_N.any():
@@ -240,7 +239,7 @@ def _step(env: gym.Env, action: Sequence[Completion]) -> tuple[float, dict[str, 
     return float(reward), info["group"]
 
 
-def _difference(first: Shaping, second: Shaping, exactly: bool = False) -> tuple[int, str] | None:
+def _difference(first: FullShaping, second: FullShaping, exactly: bool = False) -> tuple[int, str] | None:
     """The first group that differs beyond the rounding of a float32 kernel, and how; None where none does."""
     for each in fields(Shaping):
         one, other = getattr(first, each.name), getattr(second, each.name)
@@ -251,9 +250,9 @@ def _difference(first: Shaping, second: Shaping, exactly: bool = False) -> tuple
     return None
 
 
-def _by_member(shaping: Shaping, change: Any) -> Shaping:
+def _by_member(shaping: FullShaping, change: Any) -> FullShaping:
     changed = {name: change(getattr(shaping, name)) for name in _PAID}
-    return Shaping(**changed, defined=shaping.defined, diversity=shaping.diversity)
+    return FullShaping(**changed, defined=shaping.defined, diversity=shaping.diversity)
 
 
 def _places_of_equals(row: Sequence[Member]) -> Iterator[list[int]]:
@@ -276,8 +275,8 @@ def _changed(before: Groups, after: Groups) -> str | None:
 
 
 def _global_state() -> tuple[Any, ...]:
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002 (nobody may draw from it, which this tells)
-    return name, keys.tobytes(), rest, random.getstate()
+    numpy_state: Any = np.random.get_state()  # noqa: NPY002 (nobody may draw from it, which this tells)
+    return *map(repr, numpy_state[2:]), numpy_state[1].tobytes(), random.getstate()
 
 
 def _described(row: Sequence[Member]) -> str:

@@ -28,7 +28,7 @@ def sample_rows(size: int) -> dict[str, list[Member]]:
     """Groups of ``size`` members by what they are."""
     wrong, none = Status.WRONG, Status.NO_ANSWER
     twin = member("(1+2)*3")
-    rows = {
+    rows: dict[str, list[Member]] = {
         "right_and_wrong": [twin, member("3*(1+2)"), member("1+2", wrong), twin, ("no idea", None, none), ("who knows, 9?", None, none)],
         "identical": [twin],
         "all_right": [member("+".join(["1"] * (i + 1)), how=f"Sum up {i} times") for i in range(size)],

@@ -21,10 +21,22 @@ class Shaping:
     diversity: np.ndarray | None = None  # D (N,) float64, set diversity under the shaper's kernel [zeros]
 
 
+@dataclass(frozen=True)
+class FullShaping(Shaping):
+    """A shaping in which nothing is left at None."""
+
+    credits: np.ndarray
+    shaped_rewards: np.ndarray
+    weights: np.ndarray
+    defined: np.ndarray
+    diversity: np.ndarray
+
+
 class Shaper(Protocol):
     """``shaper(groups, rng) -> Shaping``. It must not change ``groups`` and draws from nothing but ``rng``.
 
-    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are. A method
+    An attribute ``min_group_size`` (default 1) says below which G it is undefined whatever the completions are: there it returns
+    ``defined`` False, and environments of smaller groups are refused. A method
     ``before_verdicts(completions_NG) -> shaper``, if there is one, is called while worker processes verify: what it returns is
     applied in place of the shaper, says the same, and has computed what it can from the texts alone.
 
@@ -51,7 +63,7 @@ def apply_shaper(groups: Groups, shaper: Shaper, rng: np.random.Generator) -> No
         setattr(groups, each.name, getattr(shaping, each.name))
 
 
-def completed(shaping: Shaping, groups: Groups, shaper: Shaper) -> Shaping:
+def completed(shaping: Shaping, groups: Groups, shaper: Shaper) -> FullShaping:
     """The shaping with all fields, fresh arrays: neutral where ``shaper`` returned None or ``defined`` is False; errors as above."""
     shape = groups.n_groups, groups.group_size
     defined = np.ones(shape[0], bool) if shaping.defined is None else _checked("defined", shaping.defined, shape[:1], shaper).astype(bool)
@@ -60,7 +72,7 @@ def completed(shaping: Shaping, groups: Groups, shaper: Shaper) -> Shaping:
     for name, otherwise in neutral.items():
         if (given := getattr(shaping, name)) is not None:
             neutral[name] = np.where(defined[:, None], _checked(name, given, shape, shaper), otherwise)
-    return Shaping(**neutral, defined=defined, diversity=diversity)
+    return FullShaping(**neutral, defined=defined, diversity=diversity)
 
 
 def _checked(name: str, value: np.ndarray, shape: tuple[int, ...], shaper: Shaper) -> np.ndarray:

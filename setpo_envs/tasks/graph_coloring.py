@@ -23,8 +23,8 @@ class GraphColoringEnv(GroupEnv):
 
     Observation
         ``str``, the prompt. ``prompt_format="tinyzero"`` states task and answer format in words and asks for the colours in an
-        ``<answer>`` tag; ``"terse"`` is ``3=01021323>`` (the number of colours, then the edges in order, two digits each), answered by
-        the bare colours.
+        ``<answer>`` tag; ``"terse"`` is ``3abe>`` (the number of colours, then a letter for each edge: a is 0-1, b 0-2, c 1-2, d 0-3,
+        e 1-3, ..., S 8-9), answered by the bare colours.
     Action
         Tuple or list of ``group_size`` completions of that prompt, each a ``str`` or a ``Completion(text, truncated,
         embedding)``.
