@@ -199,7 +199,7 @@ def test_another_configuration_is_refused_before_any_work(start, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"algorithm": "ppo"}, "algorithm to be one of"),
+        ({"algorithm": "ppo"}, "an algorithm among"),
         ({"base_advantage": "none"}, "base_advantage to be one of"),
         ({"shaper": "setpoo"}, "setpoo"),
         ({"shaper_kwargs": {"kernle": "rbf"}}, "kernle"),
