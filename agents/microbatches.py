@@ -142,9 +142,10 @@ class Differentiable:
         self.graph: Scores | None = None
         if len(self.parts) == 1 and not scoring.world.sharded:  # FSDP has one forward pass before a backward pass
             self.graph = scoring.score(scoring.policy, self.own)
+        if known is None and self.graph is not None:
             known = scoring.world.rows((self.graph[0].detach(), self.graph[1].detach()), n)
-        elif known is None:
-            known = scoring.world.rows(scoring._own(scoring.policy, self.own), n)
+        elif known is None:  # gathers as well: other processes may have other numbers of parts
+            known = scoring.current(samples)
         self.log_probs_NGT, self.entropies_NGT = (score.clone().requires_grad_() for score in known)
         self.share = scoring.world.share(n)
 

@@ -118,7 +118,7 @@ def kill_often(folder: Path, *, kills: int, steps: int, seed: int) -> dict[str, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=160)
     parser.add_argument("--seed", type=int, default=0)
     arguments = vars(parser.parse_args())
     torch.set_num_threads(1)

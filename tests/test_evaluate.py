@@ -7,6 +7,7 @@ import torch
 from tiny_run import POLICY, SETPO, dataset, make_warm_start
 
 from setpo_agents.evaluate import CHUNK, evaluate, metrics_table
+from setpo_agents.policies.base import Sampling
 from setpo_agents.policies.load import load_policy
 from setpo_agents.policies.tiny import TinyPolicy
 from setpo_envs.shapers.base import make_shaper
@@ -77,7 +78,7 @@ def test_other_settings_are_refused_and_lose_nothing(policy, problems, tmp_path,
     few = {"n": 4, "seed": 7, "indices": range(5)}
     evaluate(policy, problems, path, **few)
     before = path.read_bytes()
-    changed = {"n": {"n": 8}, "temperature": {"temperature": 0.5}, "mode": {"mode": "strict"}}.get(change, {})
+    changed = {"n": {"n": 8}, "temperature": {"sampling": Sampling(temperature=0.5)}, "mode": {"mode": "strict"}}.get(change, {})
     other = TinyPolicy(POLICY, seed=2) if change in ("policy", "few") else policy
     with pytest.raises(ValueError, match="holds another evaluation"):
         evaluate(other, problems, path, **{**few, **changed})

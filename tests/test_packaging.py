@@ -105,6 +105,8 @@ def test_pinned_set_satisfies_what_it_installs(metadata: Message) -> None:
     pinned = pins("constraints.txt")
     for requirement in requirements(metadata):
         marker = requirement.marker
+        if requirement.name == "setpo-envs":  # an extra that contains another one
+            continue
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("train", "hf", "report", "hub", "trl", "dev")):
             assert requirement.specifier.contains(pinned[requirement.name.lower()]), requirement
 

@@ -1,10 +1,9 @@
 """The training loop: it learns, it logs, and a run killed at any moment ends in the same weights."""
 
 import json
-import os
+import multiprocessing
+import random
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -25,16 +24,6 @@ MIXTURE = [
     {"id": "setpo/Countdown-v0", "weight": weight, "kwargs": {**SPACE, "settings": {**SPACE["settings"], "target_range": targets}}}
     for weight, targets in ((3, [1, 5]), (1, [6, 12]))
 ]
-
-RUN = """
-import json, sys
-from pathlib import Path
-import torch
-from setpo_agents.config import TrainConfig
-from setpo_agents.trainer import Trainer
-torch.set_num_threads(1)
-Trainer(TrainConfig(**json.loads(sys.argv[1])), Path(sys.argv[2])).run()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -98,24 +87,32 @@ def test_problems_come_in_the_order_of_the_environment(start, tmp_path):
     assert len(asked) == 24 and len(set(epoch)) == len(epoch)
 
 
+def begin(settings, folder):
+    """Start, or resume, a run in a process of its own, which has all modules already."""
+    process = multiprocessing.get_context("fork").Process(target=lambda: Trainer(settings, folder).run())
+    process.start()
+    return process
+
+
 def test_killed_runs_resume_to_the_same_weights(start, tmp_path):
     settings = config(start, steps=40, checkpoint_every=3)
-    whole = tmp_path / "whole"
-    Trainer(settings, whole).run()
-    killed, folder = 0, tmp_path / "killed"
-    command = [sys.executable, "-c", RUN, json.dumps(asdict(settings)), str(folder)]
-    for steps in (2, 11, 23):  # wait for that many steps, then kill without warning
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        log = folder / "metrics.jsonl"
-        while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < steps):
+    Trainer(settings, tmp_path / "whole").run()
+    folder, log, delays = tmp_path / "killed", tmp_path / "killed" / "metrics.jsonl", random.Random(0)
+    killed = 0
+    for steps in (2, 11, 23):  # wait for that many steps and for a part of one, then kill without warning
+        process = begin(settings, folder)
+        while process.is_alive() and (not log.exists() or log.read_bytes().count(b"\n") < steps):
             time.sleep(0.002)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            killed += process.wait() == -signal.SIGKILL
+        time.sleep(delays.uniform(0, 0.05))
+        process.kill()
+        process.join()
+        killed += process.exitcode == -signal.SIGKILL
     assert killed >= 2, "the run ended before it could be killed"
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    assert_same_weights(weights(whole), weights(folder))
-    assert metrics(whole) == metrics(folder)
+    last = begin(settings, folder)
+    last.join()
+    assert last.exitcode == 0
+    assert_same_weights(weights(tmp_path / "whole"), weights(folder))
+    assert metrics(tmp_path / "whole") == metrics(folder)
 
 
 def test_what_a_shaper_remembers_is_resumed(start, tmp_path):
@@ -199,7 +196,7 @@ def test_another_configuration_is_refused_before_any_work(start, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"algorithm": "ppo"}, "algorithm to be one of"),
+        ({"algorithm": "ppo"}, "an algorithm among"),
         ({"base_advantage": "none"}, "base_advantage to be one of"),
         ({"shaper": "setpoo"}, "setpoo"),
         ({"shaper_kwargs": {"kernle": "rbf"}}, "kernle"),

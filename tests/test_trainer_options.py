@@ -50,14 +50,14 @@ class Copies:
         return self.policy.generate(*args)
 
 
-def test_micro_batches_and_processes_change_nothing_but_rounding(start, tmp_path):
-    fields = {"steps": 2, "epochs": 2, "kl_coefficient": 0.1}
-    Trainer(config(start, **fields), tmp_path / "whole").run()
-    Trainer(config(start, **fields, micro_batch_tokens=100), tmp_path / "parts").run()
-    whole, parts = weights(tmp_path / "whole"), weights(tmp_path / "parts")
-    assert all(torch.allclose(whole[name], parts[name], atol=1e-5) for name in whole)
-    Trainer(config(start, steps=2, kl_coefficient=0.1), tmp_path / "once").run()
-    assert not torch.allclose(weights(tmp_path / "once")["head.weight"], whole["head.weight"], atol=1e-4)
+def test_micro_batches_change_nothing_but_rounding_and_epochs_do(start, tmp_path):
+    fields = {"steps": 1, "kl_coefficient": 0.1}
+    for name, more in (("whole", {"epochs": 2}), ("parts", {"epochs": 2, "micro_batch_tokens": 100}), ("once", {})):
+        Trainer(config(start, **fields, **more), tmp_path / name).run()
+    [whole], [parts], [once] = (metrics(tmp_path / name) for name in ("whole", "parts", "once"))
+    for name in ("loss", "grad_norm", "kl", "entropy", "clip_fraction"):
+        assert parts[name] == pytest.approx(whole[name], rel=1e-3, abs=1e-5)
+    assert abs(once["kl"] - whole["kl"]) > 0.1 * whole["kl"]  # the second pass is further from the start
 
 
 def test_dynamic_sampling_trains_on_mixed_groups(start, tmp_path):
@@ -168,8 +168,12 @@ def test_a_second_request_stops_at_once(start, tmp_path):
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        Trainer(config(start), tmp_path, loggers=[Calls(twice)]).run()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Trainer(config(start), tmp_path, loggers=[Calls(twice)]).run()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def broken(trainer, error):
