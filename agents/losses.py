@@ -212,7 +212,7 @@ def make_loss(
         ValueError: an unknown name, a setting out of range, or one that the algorithm has no use for.
     """
     if name not in LOSSES:
-        raise ValueError(f"expected an algorithm among {', '.join(LOSSES)}, got {name!r}")
+        raise ValueError(f"expected algorithm to be one of {', '.join(LOSSES)}, got {name!r}")
     loss = LOSSES[name]
     if loss.clip is None and (clip is not None or dual_clip is not None):
         raise ValueError(f"expected neither clip nor dual_clip with {name!r}, which has no ratio to clip, got {clip!r} and {dual_clip!r}")

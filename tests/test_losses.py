@@ -258,7 +258,7 @@ def test_importance_weights_by_hand():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("ppo", {}, "an algorithm among grpo"),
+        ("ppo", {}, "algorithm to be one of grpo"),
         ("grpo", {"aggregation": "mean"}, "an aggregation among token-mean"),
         ("dr_grpo", {}, "a length above 0"),
         ("grpo", {"clip": (0.2, -1.0)}, "a pair"),
