@@ -16,7 +16,7 @@ from setpo_agents.policies.vllm import VLLMPolicy  # noqa: E402
 
 PROMPTS = [f"1+{digit}=" for digit in range(8)]
 SAMPLING = Sampling(max_new_tokens=3)
-GROUP, STEPS = 16, 30
+GROUP, STEPS = 16, 12
 
 
 def reward(completion):
@@ -59,5 +59,5 @@ def test_training_with_vllm_as_sampler_learns_what_the_policy_learns_alone(tmp_p
         engine.llm.llm_engine.engine_core.shutdown()
     assert apart < 1e-3  # at every step the engine sampled with the weights of the step before: all of them, and no others
     for curve in (alone, served):
-        assert curve[:3].mean() < 0.3 < 0.8 < curve[-5:].mean(), curve.round(2)
+        assert curve[0] < 0.3 < 0.9 < curve[-3:].mean(), curve.round(2)
     assert engine.weight_version == STEPS
