@@ -62,7 +62,8 @@ class TransformersPolicy:
         gradient_checkpointing: bool = False,
         seed: int = 0,
     ) -> None:
-        self.model, self.adapters, self.base_fingerprint = model, None, ""
+        self.model, self.base_fingerprint = model, ""
+        self.adapters: Any = None  # the model as peft wraps it
         Sampling(max_new_tokens=max_new_tokens)  # raises ValueError for what is not a limit
         self.limit = max_new_tokens
         self.text = Text(tokenizer, _end_ids(model, tokenizer), chat, system_prompt)
@@ -106,7 +107,7 @@ class TransformersPolicy:
             raise ValueError(f"expected a floating-point dtype such as 'float32' or 'bfloat16', got {dtype!r}")
         gguf = {} if gguf_file is None else {"gguf_file": gguf_file}
         tokenizer = AutoTokenizer.from_pretrained(name_or_path, **gguf)
-        model = AutoModelForCausalLM.from_pretrained(name_or_path, dtype=dtype, **gguf)
+        model: Any = AutoModelForCausalLM.from_pretrained(name_or_path, dtype=dtype, **gguf)
         if gguf:  # such a model counts as quantised, which its weights are no more, and could not be saved
             model = _plain_copy(model)
         return cls(model.to(device), tokenizer, **options)
