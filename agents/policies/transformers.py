@@ -62,8 +62,8 @@ class TransformersPolicy:
         gradient_checkpointing: bool = False,
         seed: int = 0,
     ) -> None:
-        self.adapters: Any = None
         self.model, self.base_fingerprint = model, ""
+        self.adapters: Any = None  # the model as peft wraps it
         Sampling(max_new_tokens=max_new_tokens)  # raises ValueError for what is not a limit
         self.limit = max_new_tokens
         self.text = Text(tokenizer, _end_ids(model, tokenizer), chat, system_prompt)
