@@ -131,8 +131,20 @@ def countdown_dataset(
     return ListedCountdown([_row_item(*row) for row in rows(source, hub_id=HUB_ID, split=split)], prompt)
 
 
+def as_expression(problem: Problem, mode: str, rng: random.Random) -> str:
+    """``mode`` with its terms and factors in random order."""
+    return render(*_form(mode), rng.shuffle)
+
+
+@lru_cache(maxsize=65536)
+def _form(mode: str) -> tuple[int, Form]:
+    return normal_form(parse(mode))
+
+
 class ListedCountdown:
     """Problems listed in memory, from (numbers, target, modes or None)."""
+
+    write_mode = staticmethod(as_expression)
 
     def __init__(self, items: Sequence[Item], prompt: CountdownPrompt) -> None:
         self._items = items
@@ -144,10 +156,6 @@ class ListedCountdown:
     def __getitem__(self, index: int) -> Problem:
         return _problem(*self._items[checked_index(index, len(self))], self._prompt)
 
-    def write_mode(self, problem: Problem, mode: str, rng: random.Random) -> str:
-        """``mode`` as an expression with its terms and factors in random order."""
-        return render(*_form(mode), rng.shuffle)
-
 
 class GeneratedCountdown:
     """Problems generated on demand: item ``index`` of root ``seed`` depends on nothing but the two, split and settings.
@@ -155,6 +163,8 @@ class GeneratedCountdown:
     An item is drawn from ``SeedSequence([seed, index])``: an expression over random numbers is built, so there is a
     solution, until its value is in the target range and the problem belongs to the split and has the difficulty.
     """
+
+    write_mode = staticmethod(as_expression)
 
     def __init__(self, settings: CountdownSettings, split: str, prompt: CountdownPrompt, seed: int) -> None:
         expect(is_int(seed) and seed >= 0, "seed to be an integer of at least 0", seed)
@@ -184,13 +194,6 @@ class GeneratedCountdown:
             if (solved := solved + 1) == MAX_SOLVED:
                 break
         raise ValueError(f"found no problem in split {self.split!r} for {self.settings}: loosen the settings")
-
-    write_mode = ListedCountdown.write_mode
-
-
-@lru_cache(maxsize=65536)
-def _form(mode: str) -> tuple[int, Form]:
-    return normal_form(parse(mode))
 
 
 def split_of(numbers: Sequence[int], target: int) -> str:

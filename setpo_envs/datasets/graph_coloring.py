@@ -19,7 +19,7 @@ from .problem import Dataset, Problem, is_dataset
 from .procedural import DEFAULT_SIZE, SPLITS, checked_index, expect, is_int, settings_of, split_of_key
 
 MIN_VERTICES = 3  # the sample answer of the prompt has two
-MAX_COLORS = 4  # ten vertices in a line have 3,025 modes with four colours, and 21,147 with nine
+MAX_COLORS = 4  # ten vertices in a line have 3,281 modes with four colours, and 21,146 with nine
 MAX_SPACE = 50_000  # graphs that "enumerate" goes through: six vertices have 32,768, some 60 us each
 MAX_DRAWS = 20_000  # candidates for one generated problem
 
@@ -124,8 +124,17 @@ def graph_coloring_dataset(
     return ListedGraphColoring(items, prompt)
 
 
+def as_colors(problem: Problem, mode: str, rng: random.Random) -> str:
+    """``mode`` with the colours of the problem exchanged at random."""
+    colors = [*map(str, range(problem.gold["colors"]))]
+    rng.shuffle(colors)
+    return "".join(colors[int(color)] for color in mode)
+
+
 class ListedGraphColoring:
     """Problems listed in memory."""
+
+    write_mode = staticmethod(as_colors)
 
     def __init__(self, items: Sequence[Item], prompt: GraphColoringPrompt) -> None:
         self._items = items
@@ -137,12 +146,6 @@ class ListedGraphColoring:
     def __getitem__(self, index: int) -> Problem:
         return _problem(self._items[checked_index(index, len(self))], self._prompt)
 
-    def write_mode(self, problem: Problem, mode: str, rng: random.Random) -> str:
-        """``mode`` with the colours of the problem exchanged at random."""
-        colors = [*"0123456789"[: problem.gold["colors"]]]
-        rng.shuffle(colors)
-        return "".join(colors[int(color)] for color in mode)
-
 
 class GeneratedGraphColoring:
     """Problems generated on demand: item ``index`` of root ``seed`` depends on nothing but the two, split and settings.
@@ -150,6 +153,8 @@ class GeneratedGraphColoring:
     An item is drawn from ``SeedSequence([seed, index])``: vertices, a number of edges and the edges, each uniformly, until the graph is
     connected, belongs to the split and has the difficulty.
     """
+
+    write_mode = staticmethod(as_colors)
 
     def __init__(self, settings: GraphColoringSettings, split: str, prompt: GraphColoringPrompt, seed: int) -> None:
         expect(is_int(seed) and seed >= 0, "seed to be an integer of at least 0", seed)
@@ -171,8 +176,6 @@ class GeneratedGraphColoring:
             if split_of(graph) == self.split and self.settings.accepts(modes := colorings(graph)):
                 return _problem(Item(graph, modes), self._prompt)
         raise ValueError(f"found no problem in split {self.split!r} for {self.settings}: loosen the settings")
-
-    write_mode = ListedGraphColoring.write_mode
 
 
 def split_of(graph: GraphColoringGold) -> str:
