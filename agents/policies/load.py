@@ -38,7 +38,7 @@ def make_policy(spec: Mapping[str, Any], warm_start: str | None = None) -> Polic
     try:
         from .transformers import TransformersPolicy
     except ImportError as error:
-        raise ImportError(f"a policy of kind 'transformers' needs transformers: pip install 'setpo-envs[hf]' ({error})") from error
+        raise ImportError(f"a policy of kind 'transformers' needs transformers: pip install 'setpo-envs[train,hf]' ({error})") from error
     known = {*inspect.signature(TransformersPolicy).parameters, *inspect.signature(TransformersPolicy.from_pretrained).parameters}
     if unknown := sorted(options.keys() - known - {"model"}):
         raise ValueError(f"unknown option {unknown[0]!r} of a transformers policy: choose among model, {', '.join(sorted(known))}")
