@@ -1,11 +1,13 @@
 """The robustness experiment at a size for tests: every condition of every factor, trained once, resumed, tabled and drawn."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 from tiny_run import SPACE
 
-from setpo_agents.robustness import CONDITIONS, FACTORS, Condition, curve, differences, robustness, write_robustness
+from setpo_agents.jsonl import read_lines
+from setpo_agents.robustness import CONDITIONS, FACTORS, SETPO, Condition, curve, differences, robustness, write_robustness
 from setpo_agents.study import GRPO
 
 SIZES = {
@@ -62,3 +64,24 @@ def test_curves_have_intervals_over_seeds():
 def test_temperature_and_defaults_do_not_make_another_run():
     assert Condition("temperature", 0.6).arm(GRPO) is GRPO and Condition("group size", 16).arm(GRPO) is GRPO
     assert Condition("group size", 8).arm(GRPO).settings == {"group_size": 8}
+
+
+def test_the_published_table_is_that_of_the_stored_results():
+    docs = Path(__file__).parents[1] / "docs"
+    lines = list(read_lines(docs / "robustness" / "results.jsonl"))
+    by_run = {(line["run"], line.get("temperature", 1.0)): line for line in lines}
+    lines_of = {
+        condition: {
+            arm.name: [by_run[f"runs/{condition.arm(arm).name}-seed{seed}", condition.temperature] for seed in range(3)]
+            for arm in (GRPO, SETPO)
+        }
+        for condition in CONDITIONS
+    }
+    table = differences(lines_of)
+    assert (docs / "robustness" / "robustness.md").read_text(encoding="utf-8").strip() == table
+    page = (docs / "benchmark.md").read_text(encoding="utf-8")
+    assert table in page
+    for metric, sign in (("pass@1", -1), ("pass@64", 1), ("distinct@64", 1)):
+        for both in lines_of.values():
+            gap = np.mean([line[metric] for line in both["setpo"]]) - np.mean([line[metric] for line in both["grpo"]])
+            assert sign * gap > 0
