@@ -8,6 +8,7 @@ import pytest
 import torch
 from tiny_run import POLICY, SPACE
 
+from setpo_agents.policies.base import Sampling
 from setpo_agents.policies.tiny import TinyConfig
 from setpo_agents.warm_start import WarmStartConfig, warm_start
 from setpo_envs.checks import check_dataset, right_completion
@@ -183,7 +184,7 @@ def test_the_tiny_policy_learns_colourings(tmp_path):
     torch.set_num_threads(1)
     policy = warm_start(data, WarmStartConfig(steps=200, problems_per_step=16, learning_rate=5e-3), path, policy_config=config)
     problems = [data[index] for index in range(len(data))]
-    samples = policy.generate([problem.prompt for problem in problems], 16, generator=torch.Generator().manual_seed(0))
+    samples = policy.generate([problem.prompt for problem in problems], 16, Sampling(), torch.Generator().manual_seed(0))
     rewards = [verify("graph_coloring", text, p.gold).reward for p, texts in zip(problems, samples.completions_NG) for text in texts]
     guessed = sum(6 * p.metadata["n_modes"] / 81 for p in problems) / len(problems)  # four random colours; six names of each mode
     assert sum(rewards) / len(rewards) > guessed + 0.15
