@@ -96,7 +96,7 @@ def test_a_recipe_that_cannot_be_reached_is_not_checked_rather_than_wrong(monkey
     ("changes", "what", "says"),
     [
         ({"max_new_tokens": 9000}, "tokenizer", "fit the model's 8192 positions"),
-        ({"algorithm": "ppo"}, "objective", "expected an algorithm among"),
+        ({"algorithm": "ppo"}, "objective", "expected algorithm to be one of"),
         ({"regularizers": {"nope": {}}}, "objective", "nope"),
         ({"env_kwargs": {"source": "/nowhere.jsonl"}}, "data", "there is no file"),
         ({"shaper": "nope"}, "data", "unknown shaper 'nope'"),
