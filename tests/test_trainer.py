@@ -196,7 +196,7 @@ def test_another_configuration_is_refused_before_any_work(start, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"algorithm": "ppo"}, "an algorithm among"),
+        ({"algorithm": "ppo"}, "expected algorithm to be one of"),
         ({"base_advantage": "none"}, "base_advantage to be one of"),
         ({"shaper": "setpoo"}, "setpoo"),
         ({"shaper_kwargs": {"kernle": "rbf"}}, "kernle"),
