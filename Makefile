@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
+WORKERS ?= 2
 
 # One thread a process: two torch threads beside another busy process run slower than one.
 export OMP_NUM_THREADS ?= 1
@@ -29,7 +30,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 test: lint
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
 
 demo: $(STAMP)
 	$(BIN)/setpo demo $(ARGS)
